@@ -1,0 +1,68 @@
+# make run: JupyterLab on the quickstart. make test: everything. `make help` lists the rest.
+# Needs Python 3.11 or newer with pip; all else goes into .venv. Another Python: make PYTHON=/path/to/python
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check format bench browser clean
+
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(VENV)/.lab  ## Set everything up and open JupyterLab on the quickstart
+	$(BIN)/aios-nb lab
+
+test: $(VENV)/.dev check $(if $(wildcard tests/browser),browser)  ## Set everything up and run all tests
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.dev  ## Lint, formatting, types, and which room may import which
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: $(VENV)/.dev  ## Format the code and fix what can be fixed
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+bench: $(VENV)/.dev  ## Measure, as ratios to a baseline in the same run
+	$(BIN)/aios-nb bench
+
+clean:  ## Remove the virtual environment and caches
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+
+# A stamp is written last, so an interrupted set-up starts again, and a changed pyproject.toml installs again.
+$(VENV)/.lab: pyproject.toml $(VENV)/.pip
+	$(BIN)/python -m pip install --quiet --editable '.[lab]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml $(VENV)/.pip
+	$(BIN)/python -m pip install --quiet --editable '.[lab,telegram,dev]'
+	@touch $@
+
+# Debian's Python may come without ensurepip; its pip can then put one into the environment.
+$(VENV)/.pip:
+	@[ -n "$(PYTHON)" ] && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "aios_nb needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 \
+		|| { $(PYTHON) -m venv --without-pip $(VENV) && $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; } \
+		|| { echo "could not make $(VENV): install your system's venv package (Debian: apt install python3-venv)" >&2; exit 1; }
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	@touch $@
+
+# Playwright drives the system's own browser; the tests in tests/browser look for the same names.
+HAS_BROWSER = command -v chromium || command -v chromium-browser || command -v google-chrome
+browser:  ## Install Chromium for the browser tests, when the system lets us
+	@($(HAS_BROWSER)) >/dev/null && exit 0; \
+	if [ "$$(id -u)" = 0 ]; then as_root=; else as_root="sudo -n"; fi; \
+	if command -v apt-get >/dev/null && $$as_root true 2>/dev/null; then \
+		echo "installing chromium"; \
+		$$as_root apt-get update -qq; \
+		$$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; \
+	fi; \
+	($(HAS_BROWSER)) >/dev/null && exit 0; \
+	echo "*** NO BROWSER: install Chromium, or the browser tests are SKIPPED ***" >&2; \
+	[ "$$AIOS_REQUIRE_BROWSER" != 1 ]

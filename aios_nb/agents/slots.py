@@ -1,0 +1,166 @@
+"""How many runs of an agent go on at once, and who waits.
+
+A run that waits for another agent or for a person lends its slot meanwhile, so that teams that
+call each other in a circle cannot block: whoever waits holds nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Slots:
+    """A counter with a queue. Lives on one event loop."""
+
+    __slots__ = ("_closed", "_queue", "free", "limit")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.free = limit
+        self._closed = False
+        self._queue: deque[asyncio.Future[bool]] = deque()
+
+    @property
+    def waiting(self) -> int:
+        return len(self._queue)
+
+    def take_now(self) -> bool:
+        """A slot without waiting, if there is one and nobody waits for it."""
+        if self.free > 0 and not self._queue:
+            self.free -= 1
+            return True
+        return False
+
+    async def take(self, *, first: bool = False) -> bool:
+        """A slot, sooner or later; False when these slots were closed meanwhile.
+
+        ``first`` is for runs that had a slot before: they hold work half done.
+        """
+        if self._closed:
+            return False
+        if self.take_now():
+            return True
+        turn: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        if first:
+            self._queue.appendleft(turn)
+        else:
+            self._queue.append(turn)
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if not turn.done() or turn.cancelled():
+                self._queue.remove(turn)
+            elif turn.result():
+                self.give()
+            raise
+
+    def force(self) -> None:
+        """A slot at once, over the limit if need be; the count recovers by itself."""
+        self.free -= 1
+
+    def give(self) -> None:
+        self.free += 1
+        while self.free > 0 and self._queue:
+            turn = self._queue.popleft()
+            if not turn.done():
+                self.free -= 1
+                turn.set_result(True)
+
+    def close(self) -> None:
+        """Send everyone who waits away; they look again for the agent."""
+        self._closed = True
+        while self._queue:
+            turn = self._queue.popleft()
+            if not turn.done():
+                turn.set_result(False)
+
+
+class Lease:
+    """The slots one run holds. Given back when its last holder drops it."""
+
+    __slots__ = ("_held", "_holders", "_retaking", "_slots", "_waits")
+
+    def __init__(self, slots: Slots) -> None:
+        self._slots = [slots]
+        self._held = True
+        self._holders = 1
+        self._waits = 0
+        self._retaking = False
+
+    @property
+    def held(self) -> bool:
+        return self._held
+
+    async def also(self, slots: Slots) -> None:
+        """Hold one of these slots too. Taken last, so that no circle of waiting can form."""
+        await slots.take()
+        self._slots.append(slots)
+
+    def share(self) -> None:
+        """One more holder, such as a thread that may outlive the call."""
+        self._holders += 1
+
+    def drop(self) -> None:
+        self._holders -= 1
+        if not self._holders:
+            self._release()
+
+    async def lend(self, waited: Awaitable[T]) -> T:
+        """The result of ``waited``; the slots are free for others until it comes.
+
+        With several waits at once the slots come back after the last one: a run that still waits
+        for anything must hold nothing.
+        """
+        self._waits += 1
+        self._release()
+        try:
+            result = await waited
+        except asyncio.CancelledError:
+            self._resume_now()
+            raise
+        except BaseException:
+            await self._resume()
+            raise
+        await self._resume()
+        return result
+
+    def _release(self) -> None:
+        if self._held:
+            self._held = False
+            for slots in self._slots:
+                slots.give()
+
+    def _may_resume(self) -> bool:
+        self._waits -= 1
+        return not (self._waits or self._held or self._retaking or not self._holders)
+
+    def _resume_now(self) -> None:
+        # A cancelled wait must not queue again: the cancel would wait for a stranger's run.
+        if self._may_resume():
+            for slots in self._slots:
+                slots.force()
+            self._held = True
+
+    async def _resume(self) -> None:
+        if not self._may_resume():
+            return
+        self._retaking = True
+        taken = 0
+        try:
+            for slots in self._slots:
+                await slots.take(first=True)
+                taken += 1
+        except asyncio.CancelledError:
+            for slots in self._slots[taken:]:
+                slots.force()
+            raise
+        finally:
+            self._retaking = False
+            self._held = True
+            if self._waits or not self._holders:
+                self._release()

@@ -1,0 +1,12 @@
+"""All questions that ``aios-nb bench`` answers, in the order it asks them."""
+
+from __future__ import annotations
+
+from aios_nb.bench.results import Scenario
+from aios_nb.bench.scenarios.beside import BUSY, STORE
+from aios_nb.bench.scenarios.levels import LEVELS, SPAWN
+from aios_nb.bench.scenarios.rpc import CHAT, RPC
+from aios_nb.bench.scenarios.startup import STARTUP
+from aios_nb.bench.scenarios.streams import STREAM
+
+SCENARIOS: tuple[Scenario, ...] = (RPC, CHAT, STREAM, STORE, BUSY, LEVELS, SPAWN, STARTUP)

@@ -1,0 +1,160 @@
+"""Files by their hash: bytes in ``blobs/NAME/``, who may read them in the database.
+
+A file that is missing and a file that is not yours look the same from outside.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import mimetypes
+import os
+import re
+import secrets
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from aios_nb.access import Principal
+from aios_nb.config import Limits
+from aios_nb.envelope import FileRef
+from aios_nb.errors import Busy, InvalidParams, TooLarge
+from aios_nb.store import Store, Tx
+
+SHA256 = re.compile(r"[0-9a-f]{64}")
+_THREAD_BYTES = 256 * 1024
+"""Larger files are written off the loop."""
+
+
+class BlobStore:
+    """The files of one node."""
+
+    def __init__(self, folder: Path, store: Store, limits: Limits) -> None:
+        self._folder = folder
+        self._store = store
+        self._limits = limits
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for left_over in folder.glob(".part-*"):
+            left_over.unlink(missing_ok=True)
+        self._bytes: int = store.read("SELECT coalesce(sum(size), 0) FROM blobs")[0][0]
+
+    async def put(self, content: bytes, name: str, mime: str, owner: str) -> FileRef:
+        """Keep these bytes; the reference goes into a message."""
+        sha256 = hashlib.sha256(content).hexdigest()
+
+        async def once() -> AsyncIterator[bytes]:
+            yield content
+
+        await self.put_stream(once(), sha256, owner, self._limits.file_bytes)
+        return FileRef(safe_name(name), mime or guess_mime(name), len(content), sha256)
+
+    async def put_stream(
+        self, chunks: AsyncIterator[bytes], sha256: str, owner: str, limit: int
+    ) -> int:
+        """Keep what arrives if its hash is ``sha256``; returns the size."""
+        if not SHA256.fullmatch(sha256):
+            raise InvalidParams("a file is named by the lower-case hex SHA-256 of its bytes")
+        part = self._folder / f".part-{secrets.token_hex(8)}"
+        digest = hashlib.sha256()
+        size = 0
+        try:
+            with part.open("xb") as out:
+                os.fchmod(out.fileno(), 0o600)
+                async for chunk in chunks:
+                    size += len(chunk)
+                    if size > limit:
+                        raise TooLarge(f"a file may have {limit // (1 << 20)} MB at most")
+                    if self._bytes + size > self._limits.blobs_bytes:
+                        raise Busy("this node's file store is full", retry_after_s=3600)
+                    digest.update(chunk)
+                    if len(chunk) > _THREAD_BYTES:
+                        await asyncio.to_thread(out.write, chunk)
+                    else:
+                        out.write(chunk)
+            if digest.hexdigest() != sha256:
+                raise InvalidParams("the bytes do not match the hash in the address")
+            part.replace(self._folder / sha256)
+        except OSError as error:
+            raise Busy("the node cannot write to its disk", hint=error.strerror) from error
+        finally:
+            part.unlink(missing_ok=True)
+
+        def apply(tx: Tx) -> int:
+            new = tx.execute(
+                "INSERT OR IGNORE INTO blobs VALUES (?, ?, ?)", (sha256, size, int(time.time()))
+            ).rowcount
+            tx.execute("INSERT OR IGNORE INTO blob_readers VALUES (?, ?)", (sha256, owner))
+            return new
+
+        if await self._store.write(apply):
+            self._bytes += size
+        return size
+
+    def size(self, sha256: str) -> int | None:
+        rows = self._store.read("SELECT size FROM blobs WHERE sha256 = ?", (sha256,))
+        return rows[0][0] if rows else None
+
+    def may_read(self, sha256: str, reader: Principal) -> bool:
+        """Whether it exists and this caller uploaded it or was shown it."""
+        if reader.is_owner:
+            return self.size(sha256) is not None
+        return bool(
+            self._store.read(
+                "SELECT 1 FROM blob_readers WHERE sha256 = ? AND reader = ?", (sha256, reader.id)
+            )
+        )
+
+    def open_path(self, sha256: str) -> Path | None:
+        if not SHA256.fullmatch(sha256):
+            return None
+        path = self._folder / sha256
+        return path if path.is_file() else None
+
+    def read(self, sha256: str) -> bytes:
+        path = self.open_path(sha256)
+        if path is None:
+            raise InvalidParams("no such file on this node")
+        return path.read_bytes()
+
+    def check(self, files: list[FileRef], sender: Principal) -> tuple[FileRef, ...]:
+        """The references of a message, if its sender may use them; sizes are ours, not theirs."""
+        checked = []
+        for ref in files:
+            size = self.size(ref.sha256) if self.may_read(ref.sha256, sender) else None
+            if size is None:
+                raise InvalidParams(
+                    f"no such file: {ref.name[:80]}", hint="upload it first (PUT /blobs/SHA256)"
+                )
+            checked.append(FileRef(safe_name(ref.name), ref.mime[:100], size, ref.sha256))
+        return tuple(checked)
+
+    async def sweep(self, referenced: set[str]) -> int:
+        """Drop files older than the limit that no message refers to; returns how many."""
+        before = int(time.time() - self._limits.blob_days * 86_400)
+        rows = self._store.read("SELECT sha256, size FROM blobs WHERE at < ?", (before,))
+        stale = [(sha256, size) for sha256, size in rows if sha256 not in referenced]
+
+        def apply(tx: Tx) -> None:
+            for sha256, _ in stale:
+                tx.execute("DELETE FROM blobs WHERE sha256 = ?", (sha256,))
+                tx.execute("DELETE FROM blob_readers WHERE sha256 = ?", (sha256,))
+
+        if stale:
+            await self._store.write(apply)
+            for sha256, size in stale:
+                self._bytes -= size
+                with contextlib.suppress(OSError):
+                    (self._folder / sha256).unlink(missing_ok=True)
+        return len(stale)
+
+
+def safe_name(name: str) -> str:
+    """A bare file name: no folders, no control characters, never hidden, at most 200 bytes."""
+    bare = re.split(r"[\\/]", name)[-1]
+    bare = "".join(char for char in bare if char.isprintable()).lstrip(". ")
+    return bare.encode()[:200].decode(errors="ignore") or "file"
+
+
+def guess_mime(name: str) -> str:
+    return mimetypes.guess_type(name)[0] or "application/octet-stream"

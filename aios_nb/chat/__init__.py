@@ -1,0 +1,1 @@
+"""Conversations: the log, the exchange, what was said."""

@@ -1,0 +1,392 @@
+"""Conversations as append-only logs.
+
+The home gives out ``seq``, without gaps, at the moment of the commit; ``cursor`` counts over the
+whole node. Rows never change: what a message's status is *now* is folded from the rows that refer
+to it when somebody reads (``reading.py``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from aios_nb.access import Principal
+from aios_nb.envelope import Event, FileRef, Kind, Sender, Status, iso, new_id
+from aios_nb.errors import InvalidParams
+from aios_nb.store import Store, Tx
+
+LIVE_CONVERSATIONS = 4096
+"""Conversations kept in memory; the others come back from the database when asked for."""
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+_INSERT = (
+    "INSERT INTO events (cursor, conversation, seq, message_id, kind, ref, sender, sender_type,"
+    " text, data, files, status, at, caller, call) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+)
+_CONVERSATION = "SELECT n, id, opener, title, agents, members, parent, created FROM conversations"
+
+
+class DuplicateCall(Exception):  # noqa: N818 - a finding, not a failure
+    """This caller used this message id before."""
+
+
+class Draft(msgspec.Struct):
+    """An event before it has its place in the log."""
+
+    message_id: str
+    kind: Kind
+    sender: Sender
+    text: str = ""
+    data: Any = None
+    files: tuple[FileRef, ...] = ()
+    ref: str | None = None
+    status: Status | None = None
+    caller: int | None = None
+    """The number of the caller whose call this is; with it ``message_id`` is unique."""
+    call: bytes | None = None
+
+
+class Conversation:
+    """A conversation in memory. ``n`` is its number in the database, 0 before the first commit."""
+
+    __slots__ = (
+        "agents", "created", "id", "ids", "last_seq", "members", "n", "opener", "parent", "title",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        conversation_id: str,
+        opener: str,
+        agents: list[str],
+        *,
+        title: str = "",
+        parent: str | None = None,
+        members: Iterable[str] = (),
+        created: int = 0,
+        n: int = 0,
+        last_seq: int = 0,
+        ids: Iterable[str] = (),
+    ) -> None:
+        self.id = conversation_id
+        self.opener = opener
+        self.agents = agents
+        self.title = title
+        self.parent = parent
+        self.members = set(members)
+        self.created = created
+        self.n = n
+        self.last_seq = last_seq
+        self.ids = set(ids)
+
+    def visible_to(self, principal: Principal) -> bool:
+        return principal.is_owner or principal.id == self.opener or principal.id in self.members
+
+
+class Log:
+    """All conversations of this node, and the order of their events."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._live: OrderedDict[str, Conversation] = OrderedDict()
+        self._callers: dict[str, int] = dict(store.read("SELECT id, n FROM callers"))
+        self._touched: dict[int, int] = {}
+        self._waiters: set[asyncio.Future[None]] = set()
+        newest = store.read("SELECT coalesce(max(cursor), 0) FROM events")[0][0]
+        self.cursor: int = max(newest, int(self.meta("cursor_floor") or 0))
+        """The place of the newest committed event."""
+        self._repair_touched()
+
+    def meta(self, key: str) -> Any:
+        rows = self.store.read("SELECT value FROM meta WHERE key = ?", (key,))
+        return rows[0][0] if rows else None
+
+    async def caller_number(self, caller: str) -> int:
+        """A small number for a caller's id, kept for ever."""
+        number = self._callers.get(caller)
+        if number is None:
+
+            def apply(tx: Tx) -> int:
+                tx.execute("INSERT OR IGNORE INTO callers (id) VALUES (?)", (caller,))
+                row = tx.execute("SELECT n FROM callers WHERE id = ?", (caller,)).fetchone()
+                return int(row[0])
+
+            number = self._callers[caller] = await self.store.write(apply)
+        return number
+
+    def known_caller(self, caller: str) -> int | None:
+        """The same, if this caller was ever here."""
+        return self._callers.get(caller)
+
+    def has_call(self, caller: int, message_id: str) -> bool:
+        return bool(
+            self.store.read(
+                "SELECT 1 FROM events WHERE caller = ? AND message_id = ?", (caller, message_id)
+            )
+        )
+
+    # Conversations ---------------------------------------------------------------------
+
+    def new(
+        self,
+        opener: str,
+        agents: list[str],
+        *,
+        title: str = "",
+        parent: str | None = None,
+        conversation_id: str | None = None,
+    ) -> Conversation:
+        """A conversation that is stored with its first event."""
+        conversation = Conversation(
+            conversation_id or new_id("c"),
+            opener,
+            agents,
+            title=title,
+            parent=parent,
+            created=int(time.time() * 1000),
+        )
+        self._keep(conversation)
+        return conversation
+
+    def get(self, conversation_id: str) -> Conversation | None:
+        found = self._live.get(conversation_id)
+        if found is None:
+            rows = self.store.read(f"{_CONVERSATION} WHERE id = ?", (conversation_id,))
+            found = self._load(rows[0]) if rows else None
+        return found
+
+    def visible(self, conversation_id: str, principal: Principal) -> Conversation:
+        """The conversation. One that is missing and one that is not yours look the same."""
+        found = self.get(conversation_id)
+        if found is None or not found.visible_to(principal):
+            raise InvalidParams(
+                f"no such conversation: {conversation_id}", hint="chat.list shows yours"
+            )
+        return found
+
+    def forget(self, conversation: Conversation) -> None:
+        """Drop it from memory: it was never stored, or it is deleted."""
+        if self._live.get(conversation.id) is conversation:
+            del self._live[conversation.id]
+
+    def _keep(self, conversation: Conversation) -> None:
+        self._live[conversation.id] = conversation
+        if len(self._live) > LIVE_CONVERSATIONS:
+            oldest = list(self._live.values())[: LIVE_CONVERSATIONS // 8]
+            for old in oldest:
+                if old.n:  # its first commit is not under way
+                    self.forget(old)
+
+    def _load(self, row: Sequence[Any]) -> Conversation:
+        n, conversation_id, opener, title, agents, members, parent, created = row
+        rows = self.store.read("SELECT seq, message_id FROM events WHERE conversation = ?", (n,))
+        conversation = Conversation(
+            conversation_id,
+            opener,
+            _decode(agents),
+            title=title,
+            parent=parent,
+            members=_decode(members),
+            created=created,
+            n=n,
+            last_seq=max((seq for seq, _ in rows), default=0),
+            ids=(message_id for _, message_id in rows),
+        )
+        self._keep(conversation)
+        return conversation
+
+    async def save(self, conversation: Conversation) -> None:
+        """Store title, agents and members as they are now (also before the first event)."""
+
+        def apply(tx: Tx) -> int:
+            if conversation.n == 0:
+                return _insert_conversation(tx, conversation)
+            tx.execute(
+                "UPDATE conversations SET title = ?, agents = ?, members = ? WHERE n = ?",
+                (*_columns(conversation), conversation.n),
+            )
+            return conversation.n
+
+        def committed(n: int) -> None:
+            conversation.n = n
+            self._touched[n] = self.cursor
+
+        await self.store.write(apply, committed)
+
+    async def delete(self, conversation: Conversation, keep_calls_after_ms: int) -> None:
+        """Remove it and its events; call ids younger than the limit stay known, blanked."""
+        n = conversation.n
+
+        def apply(tx: Tx) -> None:
+            tx.execute(
+                "UPDATE events SET conversation = NULL, kind = 'deleted', text = '', data = NULL,"
+                " files = NULL, sender = '' WHERE conversation = ? AND caller IS NOT NULL"
+                " AND at > ?",
+                (n, keep_calls_after_ms),
+            )
+            tx.execute("DELETE FROM events WHERE conversation = ?", (n,))
+            tx.execute("DELETE FROM conversations WHERE n = ?", (n,))
+            # A cursor is never given out twice, even if the newest rows are gone.
+            tx.execute("INSERT OR REPLACE INTO meta VALUES ('cursor_floor', ?)", (self.cursor,))
+
+        await self.store.write(apply)
+        self._touched.pop(n, None)
+        self.forget(conversation)
+
+    # Appending -------------------------------------------------------------------------
+
+    def append(self, conversation: Conversation, *drafts: Draft) -> asyncio.Future[list[Event]]:
+        """Commit these events next to each other; stores the conversation too if it is new.
+
+        Raises ``Busy`` or ``DuplicateCall``, and then nothing was stored.
+        """
+        at = int(time.time() * 1000)
+        stamp = iso(at / 1000)
+
+        def apply(tx: Tx) -> list[Event]:
+            execute, scratch = tx.execute, tx.scratch
+            place = scratch.get(conversation)
+            if place is None:
+                n, seq = conversation.n, conversation.last_seq
+                if n == 0:
+                    n = _insert_conversation(tx, conversation)
+            else:
+                n, seq = place
+            cursor = scratch.get(None, self.cursor)
+            events = []
+            for d in drafts:
+                seq += 1
+                cursor += 1
+                row = (
+                    cursor, n, seq, d.message_id, d.kind, d.ref, d.sender.id, d.sender.type,
+                    d.text, None if d.data is None else _encode(d.data),
+                    _encode(d.files) if d.files else None, d.status, at, d.caller, d.call,
+                )  # fmt: skip
+                try:
+                    execute(_INSERT, row)
+                except sqlite3.IntegrityError as error:
+                    raise DuplicateCall from error
+                if d.files:
+                    _share(tx, conversation, d.files)
+                events.append(
+                    Event(
+                        d.message_id, seq, d.kind, d.sender, d.text, d.data, d.files, d.ref,
+                        d.status, stamp, conversation.id, cursor,
+                    )  # fmt: skip
+                )
+            scratch[conversation] = n, seq
+            scratch[None] = cursor
+            return events
+
+        numbers: list[int] = []
+
+        def place_and_apply(tx: Tx) -> list[Event]:
+            events = apply(tx)
+            numbers[:] = [tx.scratch[conversation][0]]
+            return events
+
+        def committed(events: list[Event]) -> None:
+            newest = events[-1]
+            conversation.n = numbers[0]
+            conversation.last_seq = newest.seq
+            conversation.ids.update(event.message_id for event in events)
+            self.cursor = newest.cursor
+            self._touched[conversation.n] = newest.cursor
+            if self._waiters:
+                self._wake()
+
+        return self.store.write(place_and_apply, committed)
+
+    # News ------------------------------------------------------------------------------
+
+    async def news(self, after: int) -> None:
+        """Return when there is an event beyond ``after``."""
+        while self.cursor <= after:
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.add(waiter)
+            try:
+                await waiter
+            finally:
+                self._waiters.discard(waiter)
+
+    def _wake(self) -> None:
+        waiters, self._waiters = self._waiters, set()
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def forget_calls(self, days: float) -> None:
+        """Drop the blanked rows of deleted conversations whose ids need not be known any more."""
+        before = int((time.time() - days * 86_400) * 1000)
+
+        def apply(tx: Tx) -> None:
+            tx.execute("DELETE FROM events WHERE conversation IS NULL AND at < ?", (before,))
+
+        await self.store.write(apply)
+
+    # When was it last used? Kept in memory and written now and then, not once per event.
+
+    async def save_touched(self) -> None:
+        """Write down which conversations were used last; ``chat.list`` sorts by it."""
+        if not self._touched:
+            return
+        touched, self._touched = self._touched, {}
+        upto = self.cursor
+
+        def apply(tx: Tx) -> None:
+            for n, cursor in touched.items():
+                tx.execute("UPDATE conversations SET touched = ? WHERE n = ?", (cursor, n))
+            tx.execute("INSERT OR REPLACE INTO meta VALUES ('touched_upto', ?)", (upto,))
+
+        try:
+            await self.store.write(apply)
+        except BaseException:
+            self._touched = {**touched, **self._touched}
+            raise
+
+    def _repair_touched(self) -> None:
+        """After a crash: use the events since the last time it was written down."""
+        upto = int(self.meta("touched_upto") or 0)
+        rows = self.store.read(
+            "SELECT conversation, max(cursor) FROM events WHERE cursor > ?"
+            " AND conversation IS NOT NULL GROUP BY conversation",
+            (upto,),
+        )
+        self._touched.update(rows)
+
+
+def _share(tx: Tx, conversation: Conversation, files: Iterable[FileRef]) -> None:
+    """Whoever sees a conversation may read its files."""
+    for file in files:
+        for reader in (conversation.opener, *conversation.members):
+            tx.execute("INSERT OR IGNORE INTO blob_readers VALUES (?, ?)", (file.sha256, reader))
+
+
+def _columns(conversation: Conversation) -> tuple[str, str, str]:
+    return (
+        conversation.title,
+        _encode(conversation.agents).decode(),
+        _encode(sorted(conversation.members)).decode(),
+    )
+
+
+def _insert_conversation(tx: Tx, conversation: Conversation) -> int:
+    done = tx.execute(
+        "INSERT INTO conversations (id, opener, parent, created, title, agents, members)"
+        " VALUES (?,?,?,?,?,?,?)",
+        (
+            conversation.id,
+            conversation.opener,
+            conversation.parent,
+            conversation.created,
+            *_columns(conversation),
+        ),
+    )
+    return int(done.lastrowid or 0)

@@ -1,0 +1,220 @@
+"""Reading the log: rows to events, statuses folded, listings, what an agent may see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from aios_nb.access import Principal
+from aios_nb.chat.log import Conversation, Log
+from aios_nb.envelope import Event, FileRef, Kind, Sender, Status, iso
+
+CONTEXT_BYTES = 32 * 1024
+"""What an agent is shown of its conversation, newest messages first to be kept."""
+
+_decode = msgspec.json.Decoder().decode
+_decode_files = msgspec.json.Decoder(tuple[FileRef, ...]).decode
+_FIELDS = (
+    "SELECT e.message_id, e.seq, e.kind, e.sender, e.sender_type, e.text, e.data, e.files, e.ref,"
+    " e.status, e.at, c.id, e.cursor"
+    " FROM events e JOIN conversations c ON c.n = e.conversation"
+)
+
+
+def to_event(row: Sequence[Any]) -> Event:
+    (message_id, seq, kind, sender, sender_type, text, data, files, ref, status, at, conversation,
+     cursor) = row  # fmt: skip
+    return Event(
+        message_id,
+        seq,
+        Kind(kind),
+        Sender(sender, sender_type),
+        text,
+        None if data is None else _decode(data),
+        () if files is None else _decode_files(files),
+        ref,
+        None if status is None else Status(status),
+        iso(at / 1000),
+        conversation,
+        cursor,
+    )
+
+
+class Reader:
+    """What is in the log, as people and agents see it."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._read = log.store.read
+
+    def history(
+        self,
+        conversation: Conversation,
+        live: Mapping[str, Status],
+        after: int = 0,
+        limit: int = 1000,
+    ) -> list[Event]:
+        """Events beyond ``after``, each with the status it has now (``live``: of open runs)."""
+        rows = self._read(
+            f"{_FIELDS} WHERE e.conversation = ? AND e.seq > ? ORDER BY e.seq LIMIT ?",
+            (conversation.n, after, limit),
+        )
+        events = [to_event(row) for row in rows]
+        now = {**self._statuses(conversation, after), **live}
+        return [
+            msgspec.structs.replace(event, status=now[event.message_id])
+            if event.kind is Kind.MESSAGE and event.message_id in now
+            else event
+            for event in events
+        ]
+
+    def _statuses(self, conversation: Conversation, after: int) -> dict[str, Status]:
+        """message id → status, from the rows that refer to it.
+
+        With several agents answering one message, it is the worst of theirs.
+        """
+        runs: dict[str, dict[str, Status]] = {}
+        for ref, sender, status in self._read(
+            "SELECT ref, sender, status FROM events WHERE conversation = ? AND seq > ?"
+            " AND ref IS NOT NULL AND status IS NOT NULL AND kind IN ('message', 'status')"
+            " ORDER BY seq",
+            (conversation.n, after),
+        ):
+            runs.setdefault(ref, {})[sender] = Status(status)
+        return {ref: fold(statuses.values()) for ref, statuses in runs.items()}
+
+    def at(self, cursor: int) -> Event:
+        return to_event(self._read(f"{_FIELDS} WHERE e.cursor = ?", (cursor,))[0])
+
+    def seq_of(self, conversation: Conversation, message_id: str) -> int:
+        return self._one(conversation, message_id, "seq") or 0
+
+    def sender_of(self, conversation: Conversation, message_id: str) -> str:
+        return self._one(conversation, message_id, "sender") or ""
+
+    def _one(self, conversation: Conversation, message_id: str, column: str) -> Any:
+        rows = self._read(
+            f"SELECT {column} FROM events WHERE conversation = ? AND message_id = ?",
+            (conversation.n, message_id),
+        )
+        return rows[0][0] if rows else None
+
+    def cursor_of(self, conversation: Conversation, seq: int) -> int:
+        """The cursor just before the first event beyond ``seq``."""
+        rows = self._read(
+            "SELECT max(cursor) FROM events WHERE conversation = ? AND seq <= ?",
+            (conversation.n, seq),
+        )
+        return rows[0][0] or 0
+
+    def outcome(self, conversation_n: int, seq: int, reply_id: str) -> list[Event]:
+        """The rows by which one run ended: the reply, or its last status."""
+        rows = self._read(
+            f"{_FIELDS} WHERE e.conversation = ? AND e.seq > ? AND (e.message_id = ?"
+            " OR (e.kind = 'status' AND json_extract(e.data, '$.reply_id') = ?))"
+            " ORDER BY e.seq",
+            (conversation_n, seq, reply_id, reply_id),
+        )
+        return [to_event(row) for row in rows]
+
+    def context(self, conversation: Conversation, before_seq: int) -> list[Event]:
+        """The messages so far, edits applied, cut from the oldest side to fit an agent's view."""
+        rows = self._read(
+            f"{_FIELDS} WHERE e.conversation = ? AND e.seq < ? AND e.kind IN ('message', 'edit')"
+            " ORDER BY e.seq DESC LIMIT 400",
+            (conversation.n, before_seq),
+        )
+        edits: dict[str, str] = {}
+        kept: list[Event] = []
+        room = CONTEXT_BYTES
+        for event in map(to_event, rows):
+            if event.kind is Kind.EDIT and event.ref is not None:
+                edits.setdefault(event.ref, event.text)
+                continue
+            text = edits.get(event.message_id, event.text)
+            room -= len(text.encode()) + 200
+            if room < 0:
+                break
+            kept.append(msgspec.structs.replace(event, text=text))
+        return kept[::-1]
+
+    def since(
+        self, cursor: int, conversation: Conversation | None, principal: Principal, limit: int = 200
+    ) -> list[Event]:
+        """Events beyond a cursor that this caller may see, oldest first."""
+        where = "e.cursor > ?"
+        params: list[Any] = [cursor]
+        if conversation is not None:
+            where += " AND e.conversation = ?"
+            params.append(conversation.n)
+        elif not principal.is_owner:
+            where += (
+                " AND (c.opener = ? OR EXISTS"
+                " (SELECT 1 FROM json_each(c.members) WHERE value = ?))"
+            )
+            params += [principal.id, principal.id]
+        rows = self._read(f"{_FIELDS} WHERE {where} ORDER BY e.cursor LIMIT ?", (*params, limit))
+        return [to_event(row) for row in rows]
+
+    def listing(self, principal: Principal, limit: int, before: int | None) -> list[dict[str, Any]]:
+        """Conversations, last used first. ``save_touched`` first, or the order may lag."""
+        where = "touched < ?"
+        params: list[Any] = [before if before is not None else 1 << 62]
+        if not principal.is_owner:
+            where += " AND (opener = ? OR EXISTS (SELECT 1 FROM json_each(members) WHERE value = ?))"
+            params += [principal.id, principal.id]
+        rows = self._read(
+            "SELECT n, id, title, agents, parent, opener, created, touched FROM conversations"
+            f" WHERE {where} ORDER BY touched DESC, n DESC LIMIT ?",
+            (*params, limit),
+        )
+        found = []
+        for n, conversation_id, title, agents, parent, opener, created, touched in rows:
+            last = self._read(
+                "SELECT seq, text, at FROM events WHERE conversation = ? AND kind = 'message'"
+                " ORDER BY seq DESC LIMIT 1",
+                (n,),
+            )
+            first = title or self._first_words(n)
+            found.append(
+                {
+                    "conversation": conversation_id,
+                    "title": first,
+                    "agents": _decode(agents),
+                    "parent": parent,
+                    "opener": opener,
+                    "created_at": iso(created / 1000),
+                    "updated_at": iso((last[0][2] if last else created) / 1000),
+                    "messages": last[0][0] if last else 0,
+                    "last": last[0][1][:200] if last else "",
+                    "cursor": touched,
+                }
+            )
+        return found
+
+    def _first_words(self, n: int) -> str:
+        rows = self._read(
+            "SELECT text FROM events WHERE conversation = ? AND kind = 'message'"
+            " ORDER BY seq LIMIT 1",
+            (n,),
+        )
+        words = " ".join(rows[0][0].split()) if rows else ""
+        return words if len(words) <= 60 else words[:59] + "…"
+
+
+_WORST = (
+    Status.INPUT_REQUIRED,
+    Status.RUNNING,
+    Status.ACCEPTED,
+    Status.FAILED,
+    Status.INTERRUPTED,
+    Status.CANCELLED,
+    Status.DONE,
+)
+
+
+def fold(statuses: Iterable[Status]) -> Status:
+    """One status for a message that several agents answer."""
+    return min(statuses, key=_WORST.index)

@@ -1,0 +1,54 @@
+"""The nodes of this home: those that run, and what those that died left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from aios_nb.cli.checks import Check, fail, ok, warn
+from aios_nb.client import RemoteClient
+from aios_nb.errors import AiosError, Impostor
+from aios_nb.home import Home, RunInfo
+
+
+async def nodes(home: Home) -> list[Check]:
+    """Every check of the nodes."""
+    running = home.running()
+    found = [await reach(run) for run in running]
+    if not found:
+        found.append(ok("nodes", "none is running; start one: aios-nb up"))
+    return [*found, *stale(home, {run.name for run in running})]
+
+
+async def reach(run: RunInfo) -> Check:
+    """Whether the node answers on its port and proves its key."""
+    try:
+        async with await RemoteClient.connect(run) as client:
+            await client.call("node.info")
+    except Impostor as error:
+        return fail(
+            "nodes",
+            f"{run.name}: {error.message}",
+            f"another program has its port; start {run.name} again (no token was sent)",
+        )
+    except AiosError as error:
+        return fail("nodes", f"{run.name}: {error.message}", f"stop process {run.pid}, start again")
+    return ok("nodes", f"{run.name} answers at {run.url} and proved its key")
+
+
+def stale(home: Home, running: Iterable[str]) -> list[Check]:
+    """Run files whose node is gone. Harmless: the next start under that name replaces them."""
+    alive = set(running)
+    try:
+        names = sorted(path.stem for path in (home.path / "run").glob("*.json"))
+    except OSError:
+        return []
+    left = [name for name in names if name not in alive and not home.is_held(name)]
+    if not left:
+        return []
+    return [
+        warn(
+            "run files",
+            f"left by nodes that died: {', '.join(left)}",
+            "nothing to do; the next start under that name cleans up",
+        )
+    ]

@@ -1,0 +1,138 @@
+"""The home folder: whose it is, who can look in, whether its disk can do what we need."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from aios_nb.cli.checks import Check, fail, ok, warn
+from aios_nb.cli.output import size
+from aios_nb.home import Home
+
+DISK_FAIL_BYTES = 50 << 20
+DISK_WARN_BYTES = 1 << 30
+_OTHERS = 0o077
+_WAL_RESET_FIXED = (3, 51, 3)
+
+
+def storage(home: Home) -> Iterator[Check]:
+    """Every check of the home folder and its disk."""
+    yield sqlite()
+    if not home.path.exists():
+        yield ok("home", f"{home.path} will be made at the first start")
+        yield disk(_existing(home.path))
+        return
+    folder = owner(home.path)
+    yield folder
+    yield from keys(home)
+    yield disk(home.path)
+    if os.access(home.path, os.W_OK):
+        yield locks(home.path)
+        yield wal(home.path)
+
+
+def sqlite() -> Check:
+    version = sqlite3.sqlite_version
+    if sqlite3.sqlite_version_info < _WAL_RESET_FIXED:
+        # The bug needs two writers on one database; a node has exactly one.
+        return ok("sqlite", f"{version}; its WAL-reset bug (fixed in 3.51.3) needs two writers, "
+                            "we have one")  # fmt: skip
+    return ok("sqlite", version)
+
+
+def owner(path: Path) -> Check:
+    try:
+        found = path.stat()
+    except OSError as error:
+        return fail("home", f"{path}: {error.strerror}", "set AIOS_HOME to a folder of your own")
+    if not stat.S_ISDIR(found.st_mode):
+        return fail("home", f"{path} is not a folder", "move it away, or set AIOS_HOME")
+    if found.st_uid != os.geteuid():
+        return fail(
+            "home",
+            f"{path} belongs to user {found.st_uid}",
+            "run as that user, or set AIOS_HOME to a folder of your own",
+        )
+    if found.st_mode & _OTHERS:
+        return fail("home", f"{path} is open to other users", f"chmod 700 {path}")
+    return ok("home", f"{path}, for you alone")
+
+
+def keys(home: Home) -> Iterator[Check]:
+    """Keys and run files that others could read."""
+    try:
+        private = [*(home.path / "keys").glob("*.key"), *(home.path / "run").glob("*.json")]
+    except OSError as error:
+        yield fail("keys", f"{error.filename}: {error.strerror}", f"chmod -R u+rwX {home.path}")
+        return
+    exposed = [path for path in private if _is_exposed(path)]
+    for path in exposed:
+        yield fail("keys", f"{path} is not for you alone", f"chmod 600 {path}, and own it")
+    if not exposed:
+        yield ok("keys", f"{len(private)} key and run files, for you alone")
+
+
+def _is_exposed(path: Path) -> bool:
+    try:
+        found = path.stat()
+    except OSError:
+        return False  # gone meanwhile: a node has stopped
+    return bool(found.st_mode & _OTHERS) or found.st_uid != os.geteuid()
+
+
+def disk(path: Path) -> Check:
+    free = shutil.disk_usage(path).free
+    if free < DISK_FAIL_BYTES:
+        return fail("disk", f"{size(free)} free", "make room: a full disk takes no messages")
+    if free < DISK_WARN_BYTES:
+        return warn("disk", f"{size(free)} free", "make room before it is full")
+    return ok("disk", f"{size(free)} free")
+
+
+def locks(path: Path) -> Check:
+    """Whether a lock on this disk keeps a second holder out."""
+    import fcntl
+
+    try:
+        with tempfile.NamedTemporaryFile(dir=path, prefix=".doctor-") as first:
+            fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with Path(first.name).open("rb") as second:
+                try:
+                    fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    return ok("locks", "file locks work on this disk")
+    except OSError as error:
+        return fail("locks", f"no file locks on this disk: {error.strerror}", _OTHER_DISK)
+    return fail("locks", "a file lock on this disk keeps nobody out", _OTHER_DISK)
+
+
+def wal(path: Path) -> Check:
+    """Whether SQLite can keep its write-ahead log on this disk."""
+    try:
+        with (
+            tempfile.TemporaryDirectory(dir=path, prefix=".doctor-") as folder,
+            closing(sqlite3.connect(Path(folder) / "probe.db")) as database,
+        ):
+            mode = database.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+            database.execute("CREATE TABLE probe (x)")
+            database.commit()
+    except (sqlite3.Error, OSError) as error:
+        return fail("wal", f"SQLite cannot write on this disk: {error}", _OTHER_DISK)
+    if mode != "wal":
+        return warn("wal", f"this disk gives no WAL, only {mode}: slower", _OTHER_DISK)
+    return ok("wal", "SQLite's write-ahead log works on this disk")
+
+
+_OTHER_DISK = "set AIOS_HOME to a folder on a local disk"
+
+
+def _existing(path: Path) -> Path:
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return path

@@ -1,0 +1,59 @@
+"""``lab`` and ``bench``: programs that take their own options."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from aios_nb.cli.output import note
+from aios_nb.errors import UsageError
+
+QUICKSTART = "quickstart.ipynb"
+
+
+def lab(args: argparse.Namespace) -> int:
+    """JupyterLab in place of this program, on the quickstart."""
+    if importlib.util.find_spec("jupyterlab") is None:
+        raise UsageError("JupyterLab is not installed", hint="pip install 'aios-nb[lab]'")
+    command = [sys.executable, "-m", "jupyterlab", *args.rest]
+    if not any(not option.startswith("-") for option in args.rest):
+        notebook = quickstart(Path.cwd())
+        if notebook is not None:
+            command.append(str(notebook))
+    if os.geteuid() == 0 and "--allow-root" not in args.rest:
+        note("running as root: adding --allow-root, which JupyterLab asks for")
+        command.append("--allow-root")
+    sys.stdout.flush()
+    os.execv(command[0], command)  # noqa: S606 (our own interpreter, no shell)
+
+
+def quickstart(folder: Path) -> Path | None:
+    """The quickstart of a checkout; else a copy in ``folder`` of the packaged one, if any."""
+    package = Path(__file__).resolve().parent.parent
+    checkout = package.parent / "notebooks" / QUICKSTART
+    if checkout.is_file() and (package.parent / "pyproject.toml").is_file():
+        return checkout
+    packaged = package / "notebooks" / QUICKSTART
+    if not packaged.is_file():
+        return None
+    copy = folder / QUICKSTART
+    if not copy.exists():
+        try:
+            shutil.copyfile(packaged, copy)
+        except OSError as error:
+            raise UsageError(
+                f"the quickstart cannot be copied to {folder}: {error.strerror}",
+                hint="change to a folder you can write to",
+            ) from error
+    return copy
+
+
+def bench(args: argparse.Namespace) -> int:
+    """Whatever ``aios_nb.bench`` measures."""
+    code = importlib.import_module("aios_nb.bench").main(args.rest)
+    return int(code or 0)

@@ -1,0 +1,144 @@
+"""``status``, ``agents``, ``card``, ``search``: looking, without changing anything."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aios_nb.cli import output
+from aios_nb.cli.connect import found, home_of, site, talk_to
+from aios_nb.client import SiteClient
+from aios_nb.errors import AiosError
+from aios_nb.home import Home, RunInfo
+from aios_nb.richtext import one_line, plain
+
+
+def status(args: argparse.Namespace) -> int:
+    """The node that was meant; all of them when none was."""
+    home = home_of(args)
+    named = args.node or os.environ.get("AIOS_NODE")
+    runs = [found(args)] if named else home.running() or [found(args)]
+    states = asyncio.run(_states(runs, home))
+    if args.json:
+        output.show_json(states[0] if len(runs) == 1 else {"nodes": states})
+    elif len(runs) == 1:
+        _show_one(states[0])
+    else:
+        _show_many(states)
+    return 1 if any("error" in state for state in states) else 0
+
+
+async def _states(runs: Sequence[RunInfo], home: Home) -> list[dict[str, Any]]:
+    return list(await asyncio.gather(*(_state(run, home) for run in runs)))
+
+
+async def _state(run: RunInfo, home: Home) -> dict[str, Any]:
+    known = {"name": run.name, "node_id": run.node_id, "url": run.url, "pid": run.pid}
+    try:
+        async with site(run, home) as client:
+            return {**known, **await client.call("node.info")}
+    except AiosError as error:
+        return {**known, "error": str(error)}
+
+
+def _show_one(state: Mapping[str, Any]) -> None:
+    paint = output.Paint(sys.stdout)
+    print(f"{paint(one_line(state['name']), 'bold')} at {state['url']}")
+    lines = {"node id": state["node_id"], "pid": state["pid"]}
+    if "error" in state:
+        lines["problem"] = state["error"]
+    else:
+        lines |= {
+            "up for": output.seconds(state.get("uptime_s", 0)),
+            "version": state.get("version", ""),
+            "agents": _agents_of(state),
+        }
+    for label, value in lines.items():
+        print(f"  {paint(f'{label:8}', 'dim')} {one_line(str(value))}")
+
+
+def _agents_of(state: Mapping[str, Any]) -> str:
+    agents = state.get("agents", 0)
+    return ", ".join(map(str, agents)) if isinstance(agents, list) else str(agents)
+
+
+def _show_many(states: Sequence[Mapping[str, Any]]) -> None:
+    output.table(
+        ("NAME", "ADDRESS", "UP FOR", "AGENTS"),
+        (
+            (
+                state["name"],
+                state["url"],
+                output.seconds(state["uptime_s"]) if "uptime_s" in state else "?",
+                state["error"] if "error" in state else _agents_of(state),
+            )
+            for state in states
+        ),
+    )
+
+
+def agents(args: argparse.Namespace) -> None:
+    answer = talk_to(args, lambda client: client.call("agents.list"))
+    if args.json:
+        output.show_json(answer)
+        return
+    output.table(
+        ("NAME", "ACCESS", "TAGS", "ABOUT"),
+        (
+            (row["name"], row.get("access", ""), " ".join(row["tags"]), row["about"])
+            for row in answer["agents"]
+        ),
+    )
+
+
+def search(args: argparse.Namespace) -> int:
+    words = " ".join(args.words)
+    answer = talk_to(
+        args, lambda client: client.call("agents.search", query=words, limit=args.limit)
+    )
+    if args.json:
+        output.show_json(answer)
+    elif answer["agents"]:
+        output.table(
+            ("AGENT", "SCORE", "TAGS", "ABOUT"),
+            (
+                (_short(row), f"{row.get('score', 0):.2f}", " ".join(row["tags"]), row["about"])
+                for row in answer["agents"]
+            ),
+        )
+    else:
+        output.note("nothing found; try other words, or see all: aios-nb agents")
+    return 0 if answer["agents"] else 1
+
+
+def _short(row: Mapping[str, Any]) -> str:
+    return f"{row['name']}@{row['node_id'][:8]}" + ("" if row.get("live", True) else " (away)")
+
+
+def card(args: argparse.Namespace) -> None:
+    async def work(client: SiteClient) -> Any:
+        return await client.call("agents.card", agent=args.agent)
+
+    answer = talk_to(args, work)
+    if args.json:
+        output.show_json(answer)
+        return
+    paint = output.Paint(sys.stdout)
+    content: Mapping[str, Any] = answer["card"]
+    print(paint(one_line(str(content.get("title") or content.get("name", args.agent))), "bold"))
+    for label, value in content.items():
+        if label == "title" or value in (None, "", [], {}):
+            continue
+        print(f"  {paint(f'{one_line(label):12}', 'dim')} {_value(value)}")
+    signed = "signed by its node" if answer.get("verified") else "not verified"
+    print(f"  {paint('signature   ', 'dim')} {signed}")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(one_line(str(item)) for item in value)
+    return plain(str(value)).replace("\n", "\n" + " " * 15)

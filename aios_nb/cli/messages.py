@@ -1,0 +1,80 @@
+"""A conversation's log as lines for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from aios_nb.cli.output import Paint, moment, size
+from aios_nb.cli.values import data_lines
+from aios_nb.richtext import one_line, plain
+
+_INDENT = "  "
+_ENDED_BADLY = {"failed": "red", "cancelled": "yellow", "interrupted": "yellow"}
+
+
+class Messages:
+    """Turns log rows into text. ``node_id`` tells our own people and agents from others."""
+
+    def __init__(self, paint: Paint, node_id: str) -> None:
+        self._paint = paint
+        self._node_id = node_id
+
+    def heading(self, whole: Mapping[str, Any]) -> list[str]:
+        """Which conversation this is and who is in it."""
+        title = one_line(whole.get("title") or whole["conversation"])
+        agents = ", ".join(self.who({"id": agent}) for agent in whole.get("agents", []))
+        lines = [self._paint(title, "bold")]
+        if agents:
+            lines.append(self._paint(f"{whole['conversation']} with {agents}", "dim"))
+        return lines
+
+    def who(self, sender: Mapping[str, Any]) -> str:
+        """A short name: ours without the node, others with the start of it."""
+        name, _, node = str(sender["id"]).partition("@")
+        if node == self._node_id:
+            return "you" if name == "owner" else one_line(name)
+        return one_line(f"{name}@{node[:8]}" if node else name)
+
+    def lines(self, event: Mapping[str, Any]) -> Iterator[str]:
+        """What one row looks like; nothing for rows that only move a status."""
+        if event["kind"] == "message":
+            yield ""
+            yield self._by_line(event)
+            yield from self._body(event)
+        elif event["kind"] == "status":
+            yield from self._status(event)
+        else:
+            what = {"edit": "edited", "reaction": "reacted"}.get(event["kind"], f"{event['kind']}s")
+            text = one_line(event["text"])
+            yield self._paint(f"{self.who(event['sender'])} {what}: {text}".rstrip(": "), "dim")
+
+    def _by_line(self, event: Mapping[str, Any]) -> str:
+        sender = event["sender"]
+        colour = "green" if sender["type"] == "human" else "cyan"
+        parts = [self._paint(self.who(sender), "bold", colour)]
+        parts.append(self._paint(moment(event["at"]), "dim"))
+        status = event.get("status")
+        if status not in (None, "done"):
+            parts.append(self._paint(status, _ENDED_BADLY.get(status, "dim")))
+        return _INDENT.join(parts)
+
+    def _body(self, event: Mapping[str, Any]) -> Iterator[str]:
+        if event["text"]:
+            for line in plain(event["text"]).rstrip("\n").split("\n"):
+                yield f"{_INDENT}{line}".rstrip()
+        if event["data"] is not None:
+            for line in data_lines(event["data"]):
+                yield f"{_INDENT}{line}"
+        for file in event["files"]:
+            yield self._paint(f"{_INDENT}[{one_line(file['name'])}, {size(file['size'])}]", "dim")
+
+    def _status(self, event: Mapping[str, Any]) -> Iterator[str]:
+        status, text = event["status"], one_line(event["text"])
+        who = self.who(event["sender"])
+        if status == "input_required":
+            yield ""
+            yield self._by_line({**event, "status": None}) + self._paint("  asks", "dim")
+            yield f"{_INDENT}{text}"
+        elif status in _ENDED_BADLY:
+            yield self._paint(f"{_INDENT}{who} {status}: {text}".rstrip(": "), _ENDED_BADLY[status])

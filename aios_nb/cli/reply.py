@@ -1,0 +1,196 @@
+"""One question and its answer on a terminal: streamed, answered when it asks back, cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from aios_nb.cli.output import Paint, is_tty, size
+from aios_nb.cli.values import data_lines, save_files
+from aios_nb.client import Flow, SiteClient
+from aios_nb.envelope import new_id
+from aios_nb.errors import AiosError, UsageError
+from aios_nb.richtext import PlainStream, one_line, plain
+
+_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_FRAME_S = 0.1
+_SAY_SECONDS_AFTER = 30
+"""Frames without an answer, after which the spinner also counts the seconds."""
+_CANCEL_WAIT_S = 5.0
+_ERASE_LINE = "\r\x1b[K"
+
+AskPerson = Callable[[str], Awaitable[str | None]]
+"""Puts an agent's question to the person; None when there is nobody to ask."""
+
+
+class Spinner:
+    """Something that moves until the first word comes. Silent where it would be noise."""
+
+    def __init__(self, *, on: bool) -> None:
+        self._task = asyncio.create_task(self._spin()) if on else None
+        self._shown = False
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+        if self._shown:
+            self._shown = False
+            print(_ERASE_LINE, end="", flush=True)
+
+    async def _spin(self) -> None:
+        count = 0
+        while True:
+            waited = f" {count * _FRAME_S:.0f} s" if count > _SAY_SECONDS_AFTER else ""
+            print(f"\r{_FRAMES[count % len(_FRAMES)]}{waited}", end="", flush=True)
+            self._shown = True
+            count += 1
+            await asyncio.sleep(_FRAME_S)
+
+
+class Asking:
+    """Asks one agent one thing and shows what comes back."""
+
+    def __init__(
+        self,
+        client: SiteClient,
+        *,
+        ask_person: AskPerson,
+        live: bool | None = None,
+        quiet: bool = False,
+        save: Path | None = None,
+    ) -> None:
+        self._client = client
+        self._ask_person = ask_person
+        self._live = is_tty(sys.stdout) if live is None else live
+        """Show the answer while it is written."""
+        self._quiet = quiet
+        self._save = save
+        self._paint = Paint(sys.stdout)
+
+    async def __call__(
+        self,
+        agent: str,
+        text: str,
+        *,
+        conversation: str | None = None,
+        files: Sequence[dict[str, Any]] = (),
+        deadline_s: float | None = None,
+    ) -> dict[str, Any]:
+        """The result of the exchange. When this is cancelled, so is the agent's run."""
+        message_id = new_id("m")
+        params: dict[str, Any] = {"agent": agent, "text": text, "message_id": message_id}
+        if conversation is not None:
+            params["conversation"] = conversation
+        if files:
+            params["files"] = list(files)
+        if deadline_s is not None:
+            params["deadline_s"] = deadline_s
+        try:
+            result = await self._until_done(params)
+        except asyncio.CancelledError:
+            await self._cancel(message_id)
+            raise
+        await self._show_rest(result)
+        return result
+
+    async def _until_done(self, params: dict[str, Any]) -> dict[str, Any]:
+        written = _Written(on=self._live and not self._quiet)
+        while True:
+            result = await self._listen(self._client.notices("chat.stream", **params), written)
+            if result["status"] != "input_required":
+                break
+            written.end_line()
+            said = await self._ask_person(plain(result["text"]))
+            if said is None:
+                await self._cancel(result["message_id"])
+                raise UsageError(
+                    f"the agent asks: {one_line(result['text'])}",
+                    hint="run this in a terminal to answer it",
+                )
+            await self._client.call(
+                "chat.answer", message_id=result["message_id"], text=said, wait=False
+            )
+            params = {"message_id": result["message_id"], "offset": len(written.raw)}
+        written.finish(result["text"])
+        if not self._live and not self._quiet and result["text"]:
+            print(plain(result["text"]).rstrip("\n"))
+        return result
+
+    async def _listen(self, flow: Flow, written: _Written) -> dict[str, Any]:
+        spinner = Spinner(on=written.on)
+        try:
+            async for delta in flow:
+                if delta["text"]:
+                    await spinner.stop()
+                    written.add(delta["text"])
+            result: dict[str, Any] = await flow.result()
+        except BaseException:
+            await spinner.stop()
+            written.end_line()
+            raise
+        else:
+            await spinner.stop()
+            return result
+        finally:
+            flow.close()
+
+    async def _cancel(self, message_id: str) -> None:
+        # The person wants out: whether the node could still be told must not hold them up.
+        with suppress(AiosError, TimeoutError):
+            async with asyncio.timeout(_CANCEL_WAIT_S):
+                await self._client.call("chat.cancel", message_id=message_id)
+
+    async def _show_rest(self, result: dict[str, Any]) -> None:
+        saved = []
+        if result["files"] and self._save is not None:
+            saved = await save_files(self._client, result["files"], self._save)
+        if self._quiet:
+            return
+        if result["data"] is not None:
+            print("\n".join(data_lines(result["data"])))
+        for path in saved:
+            print(f"saved {path}", file=sys.stderr)
+        if not saved:
+            for file in result["files"]:
+                line = f"[{one_line(file['name'])}, {size(file['size'])}: --save DIR keeps it]"
+                print(self._paint(line, "dim"), file=sys.stderr)
+
+
+class _Written:
+    """What has been put on the screen of one answer."""
+
+    def __init__(self, *, on: bool) -> None:
+        self.on = on
+        self.raw = ""
+        self._clean = PlainStream()
+        self._at_line_start = True
+
+    def add(self, text: str) -> None:
+        self.raw += text
+        self._put(self._clean.feed(text))
+
+    def finish(self, whole: str) -> None:
+        """The end of the answer, whatever of ``whole`` was not streamed."""
+        if whole.startswith(self.raw):
+            self.add(whole[len(self.raw) :])
+        elif whole:
+            self.end_line()
+            self._put(plain(whole))
+        self.end_line()
+
+    def end_line(self) -> None:
+        self._put(self._clean.end())
+        if not self._at_line_start:
+            self._put("\n")
+
+    def _put(self, text: str) -> None:
+        if self.on and text:
+            print(text, end="", flush=True)
+            self._at_line_start = text.endswith("\n")

@@ -1,0 +1,62 @@
+"""Settings with their defaults, in one place, with units in their names."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+KB = 1 << 10
+MB = 1 << 20
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What bounds what. One preset; a site that needs other numbers passes its own."""
+
+    body_bytes: int = 4 * MB
+    file_bytes: int = 20 * MB
+    batch_calls: int = 100
+    connections: int = 2000
+    header_wait_s: float = 10.0
+    body_wait_s: float = 30.0
+    keepalive_s: float = 75.0
+    hello_wait_s: float = 5.0
+    ws_unproven: int = 64
+    """Sockets that have not shown a token yet."""
+    ws_calls: int = 1000
+    """Calls in flight on one socket."""
+    refused_per_s: float = 20.0
+    """Requests without a valid token answered per second; the rest get 429."""
+    queue_per_agent_conversation: int = 5
+    runs: int = 2000
+    """Runs at once on this node, waiting ones included."""
+    threads: int = 256
+    agent_concurrency: int = 64
+    open_streams: int = 1000
+    call_memory_days: float = 7.0
+    stranger_log_bytes: int = 50 * MB
+    stranger_log_days: float = 7.0
+    blobs_bytes: int = 2048 * MB
+    blob_days: float = 30.0
+    """A file nobody refers to is dropped after this long."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """How one node is started."""
+
+    name: str | None = None
+    home: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = 0
+    public_url: str | None = None
+    allow_hosts: tuple[str, ...] = ()
+    network: str = "main"
+    conformance: bool = False
+    limits: Limits = Limits()
+
+
+def home_dir() -> Path:
+    """``$AIOS_HOME``, else ``~/.aios_nb``."""
+    chosen = os.environ.get("AIOS_HOME")
+    return Path(chosen).expanduser() if chosen else Path.home() / ".aios_nb"

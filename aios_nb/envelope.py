@@ -1,0 +1,198 @@
+"""The messages of the house: what is logged, what an agent is asked, what it answers.
+
+Also the paper's envelope (``aios.message``), whose field names are theirs.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+import msgspec
+
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,47}")
+"""Names of nodes and agents."""
+ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+"""Message, conversation and other ids."""
+AGENT_ID = re.compile(r"([a-z0-9][a-z0-9_-]{0,47})@([a-z2-7]{32})")
+SENDER_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}(@[a-z2-7]{32})?")
+
+TEXT_LIMIT_BYTES = 1 << 20
+"""Longest text of a message or a reply."""
+DATA_LIMIT_BYTES = 1 << 20
+FILES_PER_MESSAGE = 16
+DEADLINE_DEFAULT_S = 60.0
+DEADLINE_MAX_S = 86_400.0
+
+
+class Kind(StrEnum):
+    MESSAGE = "message"
+    STATUS = "status"
+    EDIT = "edit"
+    REACTION = "reaction"
+    JOIN = "join"
+    LEAVE = "leave"
+
+
+class Status(StrEnum):
+    ACCEPTED = "accepted"
+    RUNNING = "running"
+    INPUT_REQUIRED = "input_required"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def is_final(self) -> bool:
+        return self in _FINAL
+
+
+_FINAL = frozenset({Status.DONE, Status.FAILED, Status.CANCELLED, Status.INTERRUPTED})
+
+
+class FileRef(msgspec.Struct, frozen=True):
+    """A file by its hash; the bytes are in ``/blobs/SHA256``."""
+
+    name: str
+    mime: str
+    size: int
+    sha256: str
+
+
+class Sender(msgspec.Struct, frozen=True):
+    id: str
+    type: Literal["human", "agent"]
+
+
+class Event(msgspec.Struct, frozen=True, omit_defaults=False):
+    """One row of a conversation's log. Rows never change; ``status`` is folded when read."""
+
+    message_id: str
+    seq: int
+    kind: Kind
+    sender: Sender
+    text: str = ""
+    data: Any = None
+    files: tuple[FileRef, ...] = ()
+    ref: str | None = None
+    status: Status | None = None
+    at: str = ""
+    conversation: str = ""
+    cursor: int = 0
+    """Its place among all events of its node."""
+
+
+class Task(msgspec.Struct, frozen=True):
+    """What one agent is asked, once."""
+
+    agent: str
+    """Agent id, ``name@nodeid``."""
+    text: str
+    message_id: str
+    reply_id: str
+    conversation: str
+    sender: Sender
+    caller: str
+    """The id of the authenticated caller."""
+    data: Any = None
+    files: tuple[FileRef, ...] = ()
+    path: tuple[str, ...] = ()
+    """The opener's node id, then every agent id on the way here, without ``agent``."""
+    max_hops: int = 3
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How a run ended well: what the agent answered."""
+
+    text: str = ""
+    data: Any = None
+    files: tuple[FileRef, ...] = ()
+    status: Status = Status.DONE
+
+
+class Delta(msgspec.Struct, frozen=True):
+    """A piece of a reply as it is written; ``offset`` counts code points."""
+
+    message_id: str
+    reply_id: str
+    offset: int
+    text: str
+    done: bool = False
+
+
+class AgentRow(msgspec.Struct, frozen=True):
+    """One line of a listing or a search."""
+
+    id: str
+    name: str
+    node_id: str
+    title: str = ""
+    about: str = ""
+    tags: tuple[str, ...] = ()
+    live: bool = True
+    verified: bool = True
+    access: str = "network"
+    score: float = 0.0
+    why: str = ""
+
+
+# The paper's envelope ------------------------------------------------------------------
+
+
+class Party(msgspec.Struct, omit_defaults=True):
+    id: str
+    type: Literal["human", "agent"]
+    node_id: str | None = None
+    capabilities: Sequence[str] | None = None
+
+
+class Routing(msgspec.Struct, omit_defaults=True):
+    path: list[str] = msgspec.field(default_factory=list)
+    max_hops: int = 3
+    deadline_ms: int | None = None
+
+
+class Content(msgspec.Struct, omit_defaults=True):
+    task: str | None = None
+    parameters: dict[str, Any] | None = None
+    context: list[Event] | None = None
+    result: Any = None
+    status: str | None = None
+    data: Any = None
+    files: list[FileRef] | None = None
+
+
+class Envelope(msgspec.Struct, omit_defaults=True):
+    """A request or a response in the form of *Planet as a Brain*, section 3."""
+
+    sender: Party
+    recipient: Party
+    message_type: Literal["request", "response"]
+    content: Content
+    message_id: str | None = None
+    conversation_id: str | None = None
+    protocol_version: str = "1.0"
+    timestamp: str | None = None
+    intent: str | None = None
+    routing: Routing | None = None
+
+
+def now_iso() -> str:
+    """This moment, ISO 8601 UTC with milliseconds."""
+    return iso(time.time())
+
+
+def iso(unix: float) -> str:
+    stamp = datetime.fromtimestamp(unix, UTC)
+    return f"{stamp:%Y-%m-%dT%H:%M:%S}.{stamp.microsecond // 1000:03d}Z"
+
+
+def new_id(prefix: str) -> str:
+    """A fresh id: sortable by time, unguessable, valid everywhere an id is asked for."""
+    return f"{prefix}{int(time.time() * 1000):011x}{secrets.token_hex(8)}"

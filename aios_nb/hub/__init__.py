@@ -1,0 +1,1 @@
+"""Finding agents: everything this node knows about what is out there."""

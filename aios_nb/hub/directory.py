@@ -1,0 +1,244 @@
+"""What this node knows about agents: its own, published under its signature.
+
+Gives ``search`` and ``resolve`` to the chat room; ``room.py`` shows it to the wire.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import logging
+import re
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from aios_nb.access import Access, Principal
+from aios_nb.envelope import AgentRow
+from aios_nb.errors import NoSuchAgent, RecordError
+from aios_nb.hub.news import News
+from aios_nb.hub.words import WordIndex
+from aios_nb.identity import Identity, to_base64url
+from aios_nb.ports import Offer, Target
+from aios_nb.records import (
+    LIFETIME_MS,
+    RECORD_VERSION,
+    TAGS_MAX,
+    AgentRecord,
+    Record,
+    Scope,
+    Signed,
+    agent_record,
+    next_seq,
+    node_record,
+    parse,
+    sign_record,
+    withdrawal,
+)
+from aios_nb.store import Store, Tx
+
+log = logging.getLogger("aios_nb.hub")
+
+_REF = re.compile(r"([a-z0-9][a-z0-9_-]{0,47})(?:@([a-z2-7]{12,32}))?")
+_SHARED = frozenset({Access.NETWORK, Access.PUBLIC})
+
+
+class Directory:
+    """The agents of this node. Is a ``ports.Finder``."""
+
+    def __init__(
+        self,
+        identity: Identity,
+        store: Store,
+        network: str,
+        epoch: int,
+    ) -> None:
+        self._identity = identity
+        self._node_id = identity.node_id
+        self._store = store
+        self._network = network
+        self._epoch = epoch
+        self._offers: dict[str, Offer] = {}
+        self._records: dict[str, Signed] = {}
+        self._node_record: Signed | None = None
+        self._place: tuple[str, Scope, tuple[str, str, int]] | None = None
+        self._index = WordIndex()
+        self.news = News()
+
+    # Publishing --------------------------------------------------------------------------
+
+    async def publish(self, offer: Offer) -> None:
+        """Let it be found from now on; signs a record if others may call it."""
+        known = offer.name in self._offers
+        self._offers[offer.name] = offer
+        self._index.put(offer.id, offer.name, offer.card)
+        if offer.builtin or offer.access not in _SHARED:
+            await self._end_record(offer.name)
+        else:
+            await self._sign(offer)
+        self.news.tell("replaced" if known else "offered", self._row(offer))
+
+    async def withdrawn(self, name: str) -> None:
+        """It is not offered any more; says so under our signature."""
+        offer = self._offers.pop(name, None)
+        if offer is None:
+            return
+        self._index.drop(offer.id)
+        await self._end_record(name)
+        self.news.tell("withdrawn", self._row(offer, live=False))
+
+    async def announce(self, name: str, scope: Scope, endpoint: tuple[str, str, int]) -> None:
+        """Sign where this node is, as seen from ``scope``."""
+        self._place = (name, scope, endpoint)
+        key = f"node/{self._network}/{self._node_id}/{scope}"
+        record = node_record(
+            net=self._network,
+            node=self._node_id,
+            name=name,
+            scope=scope,
+            endpoints=[endpoint],
+            seq=self._next_seq(key),
+            epoch=self._epoch,
+            now_ms=_now_ms(),
+            index=len(self._records),
+        )
+        self._node_record = await self._keep(record)
+
+    def wellknown(self) -> dict[str, Any]:
+        """``/.well-known/aios.json``: who this is, under its signature."""
+        assert self._node_record is not None
+        return {
+            "v": RECORD_VERSION,
+            "node_id": self._node_id,
+            "record": to_base64url(self._node_record.to_bytes()),
+        }
+
+    async def refresh(self) -> None:
+        """Sign again what has lived half its life."""
+        soon = _now_ms() + LIFETIME_MS // 2
+        if self._place is not None and self._node_record is not None:
+            if self._node_record.record.exp < soon:
+                await self.announce(*self._place)
+        for name, signed in list(self._records.items()):
+            if signed.record.exp < soon and name in self._offers:
+                await self._sign(self._offers[name])
+
+    async def _sign(self, offer: Offer) -> None:
+        card = offer.card
+        record = agent_record(
+            net=self._network,
+            node=self._node_id,
+            name=offer.name,
+            access=offer.access,
+            card=hashlib.sha256(_card_bytes(card)).digest(),
+            seq=self._next_seq(f"agent/{self._network}/{self._node_id}/{offer.name}"),
+            epoch=self._epoch,
+            now_ms=_now_ms(),
+            title=card.title,
+            about=card.about,
+            tags=tuple(card.tags)[:TAGS_MAX],
+            version=card.version,
+        )
+        self._records[offer.name] = await self._keep(record)
+
+    async def _end_record(self, name: str) -> None:
+        signed = self._records.pop(name, None) or self._stored(name)
+        if signed is None or not isinstance(signed.record, AgentRecord) or signed.record.withdrawn:
+            return
+        record = withdrawal(
+            signed.record, seq=self._next_seq(signed.key), epoch=self._epoch, now_ms=_now_ms()
+        )
+        await self._keep(record)
+
+    async def _keep(self, record: Record) -> Signed:
+        """Sign and save: a ``seq`` is saved before anyone sees it."""
+        signed = sign_record(self._identity, record)
+
+        def apply(tx: Tx) -> None:
+            tx.execute(
+                "INSERT OR REPLACE INTO records VALUES (?, ?, ?)",
+                (signed.key, record.seq, signed.to_bytes()),
+            )
+
+        await self._store.write(apply)
+        return signed
+
+    def _next_seq(self, key: str) -> int:
+        rows = self._store.read("SELECT seq FROM records WHERE key = ?", (key,))
+        return next_seq(rows[0][0] if rows else None, _now_ms())
+
+    def _stored(self, name: str) -> Signed | None:
+        key = f"agent/{self._network}/{self._node_id}/{name}"
+        rows = self._store.read("SELECT bytes FROM records WHERE key = ?", (key,))
+        try:
+            return parse(rows[0][0]) if rows else None
+        except RecordError as error:
+            log.warning("a stored record of %s cannot be read: %s", name, error)
+            return None
+
+    # Finding (ports.Finder) -----------------------------------------------------------------
+
+    def resolve(self, ref: str, caller: Principal) -> Target:
+        match = _REF.fullmatch(ref)
+        if match is not None:
+            name, node = match.groups()
+            offer = self._offers.get(name)
+            here = node is None or self._node_id.startswith(node)
+            if offer is not None and here and caller.may_call(offer.access):
+                return offer
+        raise self._no_such(ref, caller)
+
+    def _no_such(self, ref: str, caller: Principal) -> NoSuchAgent:
+        names = [offer.name for offer in self._visible(caller)]
+        near = difflib.get_close_matches(ref.split("@")[0].lower(), names, 3, 0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else "agents.list shows what is here"
+        return NoSuchAgent(f"no such agent: {ref[:96]}", hint=hint, near=near)
+
+    def search(self, words: str, limit: int, caller: Principal) -> Sequence[AgentRow]:
+        offers = {offer.id: offer for offer in self._visible(caller)}
+        rows = [
+            self._row(offers[match.key], score=match.score, why=match.why)
+            for match in self._index.search(words)
+            if match.key in offers
+        ]
+        return rows[:limit]
+
+    def _visible(self, caller: Principal) -> list[Offer]:
+        return [offer for offer in self._offers.values() if caller.may_call(offer.access)]
+
+    def _row(
+        self, offer: Offer, *, live: bool = True, score: float = 0.0, why: str = ""
+    ) -> AgentRow:
+        return AgentRow(
+            offer.id,
+            offer.name,
+            self._node_id,
+            offer.card.title,
+            offer.card.about,
+            tuple(offer.card.tags),
+            live,
+            True,  # our own
+            offer.access.value,
+            score,
+            why,
+        )
+
+    def own(self, ref: str, caller: Principal) -> tuple[Offer, Signed | None]:
+        """One of our agents with its record, if it has one."""
+        name = self.resolve(ref, caller).id.split("@")[0]
+        return self._offers[name], self._records.get(name)
+
+    def rows(self, caller: Principal) -> list[AgentRow]:
+        """All agents this caller may call, by name."""
+        rows = [self._row(offer) for offer in self._visible(caller)]
+        return sorted(rows, key=lambda row: row.name)
+
+
+def _card_bytes(card: Any) -> bytes:
+    return msgspec.json.encode(card, order="sorted")
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

@@ -1,0 +1,45 @@
+"""The hub's door: the ``agents.*`` methods of the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aios_nb import params as p
+from aios_nb.access import Principal
+from aios_nb.hub.directory import Directory
+from aios_nb.hub.news import AgentWatch
+from aios_nb.identity import to_base64url
+
+
+class Hub:
+    """Finding agents, as programs ask for it."""
+
+    def __init__(
+        self, directory: Directory, stop_offering: Callable[[str], Awaitable[None]]
+    ) -> None:
+        self._directory = directory
+        self._stop_offering = stop_offering
+
+    def list(self, principal: Principal, _: p.Nothing) -> dict[str, Any]:
+        return {"agents": self._directory.rows(principal)}
+
+    def search(self, principal: Principal, params: p.Search) -> dict[str, Any]:
+        return {"agents": self._directory.search(params.query, params.limit, principal)}
+
+    def card(self, principal: Principal, params: p.Agent) -> dict[str, Any]:
+        """The card and, if the agent is published, the record that vouches for it."""
+        offer, signed = self._directory.own(params.agent, principal)
+        return {
+            "card": offer.card,
+            "record": to_base64url(signed.to_bytes()) if signed else None,
+            "verified": True,  # our own: whoever reads this knows whom they asked
+        }
+
+    async def withdraw(self, principal: Principal, params: p.AgentName) -> dict[str, Any]:
+        offer, _ = self._directory.own(params.name, principal)
+        await self._stop_offering(offer.name)
+        return {"name": offer.name, "withdrawn": True}
+
+    def watch(self, principal: Principal, _: p.Nothing) -> AgentWatch:
+        return AgentWatch(self._directory.news, self._directory.rows(principal))

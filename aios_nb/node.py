@@ -1,0 +1,331 @@
+"""One AgentSite: builds the rooms, plugs them into each other's ports, starts and stops them."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import functools
+import logging
+import secrets
+import sys
+import time
+import types
+import weakref
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from aios_nb.access import Principal, owner_of
+from aios_nb.agents.decorator import forget
+from aios_nb.agents.definition import Definition, describe
+from aios_nb.config import Settings
+from aios_nb.envelope import AgentRow
+from aios_nb.errors import UsageError
+from aios_nb.home import Claim, Home, RunInfo
+from aios_nb.journal import keep_journal
+from aios_nb.loop import LoopThread
+from aios_nb.records import Scope
+from aios_nb.site import Site
+
+if TYPE_CHECKING:
+    from aios_nb.wire.methods import Method
+
+log = logging.getLogger("aios_nb.node")
+
+UPKEEP_S = 30.0
+_running: weakref.WeakSet[Node] = weakref.WeakSet()
+
+
+class Node(Site):
+    """A node in this process, in a thread of its own.
+
+    ``start`` returns when it answers, or raises what kept it from starting. ``stop`` leaves no
+    thread, port, file or task behind. Several nodes may live in one process.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        definitions: Iterable[Definition] = (),
+        *,
+        methods: Sequence[Method] = (),
+    ) -> None:
+        super().__init__(LoopThread("aios-node"))
+        self.settings = settings or Settings()
+        self._definitions = tuple(definitions)
+        self._methods = tuple(methods)
+        self._claim: Claim | None = None
+        self._rooms: Rooms | None = None
+        self.run_info: RunInfo | None = None
+
+    def start(self) -> Node:
+        """Take a name, open the house, answer."""
+        if self._claim is not None:
+            raise UsageError("this node is running already")
+        keep_journal()
+        home = Home(self.settings.home)
+        self._claim = home.claim(self.settings.name)
+        try:
+            self.loop.start()
+            self.run(self._open)
+        except BaseException:
+            self.stop()
+            raise
+        _running.add(self)
+        return self
+
+    def stop(self) -> None:
+        """Stop answering, log what was cut, let go of the name. A second call does nothing."""
+        _running.discard(self)
+        if self.loop.running:
+            try:
+                if self._rooms is not None:
+                    self.run(self._rooms.close)
+            finally:
+                self._rooms = self._client = None
+                self.loop.stop()
+        if self._claim is not None:
+            self._claim.release()
+            self._claim = self.run_info = None
+
+    def __enter__(self) -> Node:
+        return self if self.running else self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def running(self) -> bool:
+        return self.run_info is not None
+
+    @property
+    def name(self) -> str:
+        return self._info_now().name
+
+    @property
+    def node_id(self) -> str:
+        return self._info_now().node_id
+
+    @property
+    def url(self) -> str:
+        return self._info_now().url
+
+    @property
+    def sibling_of(self) -> str | None:
+        """The name that was wanted, if it was taken and a numbered one is used."""
+        return self._claim.sibling_of if self._claim is not None else None
+
+    def _info_now(self) -> RunInfo:
+        if self.run_info is None:
+            raise UsageError("the node is not running", hint="start it with aios.up()")
+        return self.run_info
+
+    def host(self, agent: Any, **card: Any) -> str:
+        """Offer an agent on this node, or replace it; takes what ``@agent`` takes. Its id."""
+        definition = agent if isinstance(agent, Definition) else describe(agent, **card)
+        return self.run(lambda: self._open_rooms().host(definition))
+
+    def withdraw(self, name: str) -> None:
+        """Stop offering an agent."""
+        self.run(lambda: self.client.call("agents.withdraw", name=name))
+
+    def adopt(self, definition: Definition) -> None:
+        """Host what ``@agent`` declared; for any thread, the node's own included."""
+        if self.loop.is_here():
+            self._open_rooms().host_soon(definition)
+        else:
+            self.host(definition)
+
+    def _open_rooms(self) -> Rooms:
+        if self._rooms is None:
+            raise UsageError("the node is not running", hint="start it with aios.up()")
+        return self._rooms
+
+    async def _open(self) -> None:
+        assert self._claim is not None
+        self._rooms = rooms = Rooms(self._claim, self.settings)
+        info = await rooms.open(self._definitions, self._methods)
+        self._claim.publish(info)
+        self._client = rooms.client
+        self.run_info = info
+
+    def __repr__(self) -> str:
+        info = self.run_info
+        return f"<node {info.name} at {info.url}>" if info else "<node, not running>"
+
+
+class Rooms:
+    """The rooms of one node, on its loop. Imports late: a notebook should load at once."""
+
+    def __init__(self, claim: Claim, settings: Settings) -> None:
+        self._claim = claim
+        self._settings = settings
+        self._upkeep: asyncio.Task[None] | None = None
+        self._closers: list[Any] = []
+        self._soon: set[asyncio.Task[Any]] = set()
+
+    async def open(self, definitions: Iterable[Definition], methods: Sequence[Method]) -> RunInfo:
+        from aios_nb.agents.builtin import builtin_agents
+        from aios_nb.agents.host import AgentHost
+        from aios_nb.blobs import BlobStore
+        from aios_nb.chat.room import Chat
+        from aios_nb.client.local import LocalClient
+        from aios_nb.hub.directory import Directory
+        from aios_nb.hub.room import Hub
+        from aios_nb.identity import Identity, answer_hello
+        from aios_nb.reception import Reception
+        from aios_nb.records import next_epoch
+        from aios_nb.store import Store, Tx
+        from aios_nb.uploads import Uploads
+        from aios_nb.wire.conformance import CONFORMANCE
+        from aios_nb.wire.dispatch import Dispatcher
+        from aios_nb.wire.guard import Guard
+        from aios_nb.wire.server import Server
+
+        settings, limits, claim = self._settings, self._settings.limits, self._claim
+        home, name = claim.home, claim.name
+        identity = Identity.load_or_create(home.key_path(name))
+        node_id = identity.node_id
+        store = Store.open(home.db_path(name))
+        self._closers.append(store.close)
+
+        def next_life(tx: Tx) -> int:
+            row = tx.execute("SELECT value FROM meta WHERE key = 'epoch'").fetchone()
+            epoch = next_epoch(row[0] if row else None, int(time.time() * 1000))
+            tx.execute("INSERT OR REPLACE INTO meta VALUES ('epoch', ?)", (epoch,))
+            return epoch
+
+        epoch = store.now(next_life)
+        blobs = BlobStore(home.blobs_path(name), store, limits)
+        self.host_room = AgentHost(node_id, blobs, limits)
+        self._closers.append(self.host_room.close)
+        self.directory = Directory(identity, store, settings.network, epoch)
+        self.chat = Chat(node_id, store, self.directory, blobs, limits)
+        self._closers.append(self.chat.close)
+        reception = Reception(
+            node_id,
+            name,
+            store,
+            agents=lambda caller: len(self.directory.rows(caller)),
+            counted=lambda: self.chat.exchange.seconds,
+        )
+        dispatcher = Dispatcher(
+            {
+                "node": reception,
+                "nodes": reception,
+                "agents": Hub(self.directory, self.withdraw),
+                "chat": self.chat,
+                "aios": self.chat,
+                "blobs": Uploads(blobs, limits),
+            },
+            extra=(*methods, *(CONFORMANCE if settings.conformance else ())),
+            limits=limits,
+        )
+        own = functools.partial(self._own_rows, owner_of(node_id))
+        for definition in builtin_agents(name, own):
+            await self.host(definition, builtin=True)
+        for definition in definitions:
+            await self.host(definition)
+        token = secrets.token_urlsafe(32)
+        owner = owner_of(node_id)
+        guard = Guard(
+            token,
+            owner,
+            limits=limits,
+            public_url=settings.public_url,
+            allow_hosts=settings.allow_hosts,
+            conformance=settings.conformance,
+        )
+        server = Server(
+            dispatcher,
+            blobs,
+            guard,
+            lambda nonce: answer_hello(identity, nonce, self._port),
+            lambda: self.directory.wellknown(),
+            limits=limits,
+        )
+        await self.chat.start()
+        host, self._port = await server.start(settings.host, settings.port)
+        self._closers.append(server.stop)
+        shown = f"[{host}]" if ":" in host else host
+        url = settings.public_url or f"http://{shown}:{self._port}"
+        reception.url = url
+        await self.directory.announce(name, *_place(settings, host, self._port))
+        self.client = LocalClient(dispatcher, owner, node_id, name)
+        self._upkeep = asyncio.create_task(self._keep_up())
+        return RunInfo(name=name, node_id=node_id, url=f"http://{shown}:{self._port}", token=token)
+
+    def _own_rows(self, owner: Principal) -> list[AgentRow]:
+        """What the owner offers, without the built-in agents."""
+        builtin = {hosted.id for hosted in self.host_room.listing() if hosted.builtin}
+        return [row for row in self.directory.rows(owner) if row.id not in builtin]
+
+    async def host(self, definition: Definition, *, builtin: bool = False) -> str:
+        """Offer or replace an agent."""
+        offer = self.host_room.host(definition, builtin=builtin)
+        await self.directory.publish(offer)
+        self.chat.exchange.agents_changed()
+        return offer.id
+
+    def host_soon(self, definition: Definition) -> None:
+        task = asyncio.create_task(self.host(definition))
+        self._soon.add(task)
+        task.add_done_callback(self._soon.discard)
+
+    async def withdraw(self, name: str) -> None:
+        self.host_room.withdraw(name)
+        forget(name)
+        await self.directory.withdrawn(name)
+
+    async def _keep_up(self) -> None:
+        while True:
+            await asyncio.sleep(UPKEEP_S)
+            try:
+                await self.chat.upkeep()
+                await self.directory.refresh()
+            except Exception:
+                log.exception("upkeep")
+
+    async def close(self) -> None:
+        if self._upkeep is not None:
+            self._upkeep.cancel()
+        for task in self._soon:
+            task.cancel()
+        while self._closers:
+            closer = self._closers.pop()
+            try:
+                await closer()
+            except Exception:
+                log.exception("stopping")
+
+
+def _place(settings: Settings, host: str, port: int) -> tuple[Scope, tuple[str, str, int]]:
+    """From where the node can be reached, and how."""
+    if settings.public_url:
+        url = urlsplit(settings.public_url)
+        return Scope.GLOBAL, (
+            url.scheme,
+            url.hostname or host,
+            url.port or (443 if url.scheme == "https" else 80),
+        )
+    if settings.allow_hosts:
+        return Scope.PRIVATE, ("http", settings.allow_hosts[0], port)
+    return Scope.LOOPBACK, ("http", host, port)
+
+
+class _Callable(types.ModuleType):
+    """``aios_nb.node`` is this module and, in the contract, a function: ``aios_nb.node()``."""
+
+    def __call__(self) -> Node:
+        import aios_nb
+
+        return aios_nb.running_node()
+
+
+sys.modules[__name__].__class__ = _Callable
+
+
+@atexit.register
+def _stop_all() -> None:
+    for node in list(_running):
+        node.stop()

@@ -1,0 +1,172 @@
+"""What each JSON-RPC method takes. Field order is the order of positional parameters."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from aios_nb.envelope import DEADLINE_DEFAULT_S, DEADLINE_MAX_S, ID, Envelope, FileRef
+from aios_nb.errors import InvalidParams
+
+Id = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:-]{1,128}$")]
+AgentRef = Annotated[str, Meta(min_length=1, max_length=96)]
+NodeId = Annotated[str, Meta(pattern=r"^[a-z2-7]{32}$")]
+Title = Annotated[str, Meta(max_length=200)]
+Deadline = Annotated[float, Meta(gt=0, le=DEADLINE_MAX_S)]
+Cursor = Annotated[int, Meta(ge=0)]
+
+
+def check_id(text: str) -> str:
+    """The same check for ids that come inside an envelope."""
+    if not ID.fullmatch(text):
+        raise InvalidParams(f"not an id: {text[:40]!r}", hint="1 to 128 of A-Z a-z 0-9 . _ : -")
+    return text
+
+
+class Params(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """Base: unknown names are refused (JSON-RPC -32602)."""
+
+
+class Nothing(Params, frozen=True):
+    pass
+
+
+class NodeRef(Params, frozen=True):
+    node: NodeId
+
+
+class Search(Params, frozen=True):
+    query: Annotated[str, Meta(max_length=4000)]
+    limit: Annotated[int, Meta(ge=1, le=200)] = 10
+
+
+class Agent(Params, frozen=True):
+    agent: AgentRef
+
+
+class AgentName(Params, frozen=True):
+    name: AgentRef
+
+
+class Open(Params, frozen=True):
+    agents: Annotated[list[AgentRef], Meta(min_length=1, max_length=32)]
+    title: Title | None = None
+
+
+class Send(Params, frozen=True):
+    agent: AgentRef
+    text: str
+    conversation: Id | None = None
+    message_id: Id | None = None
+    data: Any = None
+    files: list[FileRef] = []
+    wait: bool = True
+    deadline_s: Deadline = DEADLINE_DEFAULT_S
+
+
+class Stream(Params, frozen=True):
+    """As ``Send``; or a message id and an offset, to go on listening."""
+
+    agent: AgentRef | None = None
+    text: str | None = None
+    conversation: Id | None = None
+    message_id: Id | None = None
+    data: Any = None
+    files: list[FileRef] = []
+    deadline_s: Deadline = DEADLINE_DEFAULT_S
+    offset: Annotated[int, Meta(ge=0)] = 0
+
+
+class Post(Params, frozen=True):
+    conversation: Id
+    text: str
+    sender: Annotated[str, Meta(max_length=170)] | None = None
+    message_id: Id | None = None
+    files: list[FileRef] = []
+    deadline_s: Deadline = DEADLINE_DEFAULT_S
+
+
+class Answer(Params, frozen=True):
+    message_id: Id
+    text: str
+    wait: bool = True
+
+
+class MessageRef(Params, frozen=True):
+    message_id: Id
+
+
+class Edit(Params, frozen=True):
+    conversation: Id
+    message_id: Id
+    text: str
+
+
+class React(Params, frozen=True):
+    conversation: Id
+    message_id: Id
+    reaction: Annotated[str, Meta(max_length=64)]
+
+
+class Member(Params, frozen=True):
+    """``who`` is an agent (joined as another default) or a sender id."""
+
+    conversation: Id
+    who: Annotated[str, Meta(min_length=1, max_length=170)]
+
+
+class Rename(Params, frozen=True):
+    conversation: Id
+    title: Title
+
+
+class Conversation(Params, frozen=True):
+    conversation: Id
+
+
+class Export(Params, frozen=True):
+    conversation: Id
+    format: str = "md"
+
+
+class List(Params, frozen=True):
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+    before: Cursor | None = None
+
+
+class History(Params, frozen=True):
+    conversation: Id
+    after: Cursor = 0
+    limit: Annotated[int, Meta(ge=1, le=5000)] = 1000
+
+
+class Watch(Params, frozen=True):
+    conversation: Id | None = None
+    after: Cursor | None = None
+
+
+class Unwatch(Params, frozen=True):
+    watch: Id
+
+
+class Message(Params, frozen=True):
+    envelope: Envelope
+
+
+class BlobPut(Params, frozen=True):
+    """A piece of a file, in order; the last one makes it a file."""
+
+    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
+    offset: Cursor
+    chunk: bytes
+    """Base64 in JSON."""
+    last: bool = False
+    name: Title = ""
+    mime: Title = ""
+
+
+class BlobGet(Params, frozen=True):
+    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
+    offset: Cursor = 0

@@ -1,0 +1,84 @@
+"""Text from agents and strangers, made safe to show.
+
+``plain`` is for terminals and logs: what is left is what a person sees. An escape sequence could
+repaint the screen or fill the clipboard, a bidi mark could turn a name around, and a character
+without width could hide words from the reader.
+"""
+
+from __future__ import annotations
+
+import re
+
+_ESCAPE = re.compile(
+    r"\x1b(?:"
+    r"\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"|[\]PX^_][^\x07\x1b\x80-\x9f]*(?:\x07|\x1b\\|\x9c)"  # OSC, DCS, SOS, PM, APC with their end
+    r"|[ -/]*[0-~]"  # two-character escapes
+    r")"
+    r"|\x9b[0-?]*[ -/]*[@-~]"  # the same with 8-bit openers
+    r"|[\x90\x98\x9d\x9e\x9f][^\x07\x1b\x80-\x9f]*(?:\x07|\x1b\\|\x9c)"
+)
+_OPEN_ESCAPE = re.compile(
+    r"(?:\x1b\[[0-?]*[ -/]*|\x9b[0-?]*[ -/]*"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x80-\x9f]*\x1b?"
+    r"|\x1b[ -/]*)\Z"
+)
+_LINE_END = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x9f"  # C0 without tab and line ends, DEL, C1
+    "\u00ad\u034f\u061c\u180e\u200b\u200e\u200f"  # soft hyphen, joiners of nothing, direction marks
+    "\u202a-\u202e\u2060-\u206f"  # bidi overrides and isolates, invisible operators
+    "\ufeff\ufff9-\ufffb\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]"  # tags and spare selectors: text that only programs see
+)
+# Persian, Hindi and composed emoji need the joiners; between Latin letters they only hide.
+_LONE_JOINER = re.compile(
+    "(?<![^\x00-\u02ff\u200c\u200d])[\u200c\u200d]+|[\u200c\u200d]+(?![^\x00-\u02ff])"
+)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+HELD_MAX_CHARS = 4096
+"""An escape sequence that stays open for longer is let through without its opener."""
+
+
+def plain(text: str) -> str:
+    """The text without anything that a terminal obeys or a reader cannot see."""
+    if text.isascii() and text.isprintable():
+        return text
+    text = _ESCAPE.sub("", text)
+    text = _LINE_END.sub("\n", text)
+    text = _UNSEEN.sub("", text)
+    text = _LONE_JOINER.sub("", text)
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def one_line(text: str) -> str:
+    """``plain`` text with every run of white space as one space."""
+    return " ".join(plain(text).split())
+
+
+class PlainStream:
+    """``plain`` for text that comes in pieces: a sequence cut in two is still removed whole."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """What of the text so far is new and may be shown."""
+        text = self._held + piece
+        self._held = ""
+        opening = _OPEN_ESCAPE.search(text)
+        cut = opening.start() if opening else len(text)
+        if text[:cut].endswith("\r"):
+            cut -= 1  # its line feed may be in the next piece
+        while cut and text[cut - 1] in "\u200c\u200d":
+            cut -= 1  # what it joins may be in the next piece
+        if len(text) - cut > HELD_MAX_CHARS:
+            cut = len(text)
+        self._held = text[cut:]
+        return plain(text[:cut])
+
+    def end(self) -> str:
+        """What was held back."""
+        held, self._held = self._held, ""
+        return plain(held)

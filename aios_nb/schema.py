@@ -1,0 +1,80 @@
+"""The tables of a node's database, as a list of steps from one version to the next.
+
+``PRAGMA user_version`` counts the steps that were taken. A step that has shipped is never edited;
+a change is a new step at the end.
+"""
+
+from __future__ import annotations
+
+STEPS: tuple[str, ...] = (
+    # 1: one node, its conversations, its files, its records
+    """
+    CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE callers (
+        n INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        calls INTEGER NOT NULL DEFAULT 0,
+        seconds REAL NOT NULL DEFAULT 0,
+        last_at INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+
+    CREATE TABLE nodes (
+        id TEXT PRIMARY KEY,
+        state TEXT NOT NULL,
+        at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE conversations (
+        n INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        opener TEXT NOT NULL,
+        title TEXT NOT NULL,
+        agents TEXT NOT NULL,
+        members TEXT NOT NULL DEFAULT '[]',
+        parent TEXT,
+        created INTEGER NOT NULL,
+        touched INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+    CREATE INDEX conversations_by_touch ON conversations (touched);
+
+    -- The log. Rows are only ever added; deleting a conversation blanks the rows that carry a
+    -- call (conversation NULL), so that a repeated id is still known for as long as we promise.
+    CREATE TABLE events (
+        cursor INTEGER PRIMARY KEY,
+        conversation INTEGER,
+        seq INTEGER NOT NULL,
+        message_id TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        ref TEXT,
+        sender TEXT NOT NULL,
+        sender_type TEXT NOT NULL,
+        text TEXT NOT NULL,
+        data BLOB,
+        files BLOB,
+        status TEXT,
+        at INTEGER NOT NULL,
+        caller INTEGER,
+        call BLOB
+    ) STRICT;
+    CREATE UNIQUE INDEX events_by_conversation ON events (conversation, seq);
+    CREATE UNIQUE INDEX events_by_call ON events (caller, message_id) WHERE caller IS NOT NULL;
+
+    CREATE TABLE records (
+        key TEXT PRIMARY KEY,
+        seq INTEGER NOT NULL,
+        bytes BLOB NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE blobs (
+        sha256 TEXT PRIMARY KEY,
+        size INTEGER NOT NULL,
+        at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE blob_readers (
+        sha256 TEXT NOT NULL,
+        reader TEXT NOT NULL,
+        PRIMARY KEY (sha256, reader)
+    ) STRICT, WITHOUT ROWID;
+    """,
+)

@@ -1,0 +1,365 @@
+"""A node as people use it from Python: plain verbs, each with an ``_async`` twin.
+
+The verbs are the methods of the contract; what they give back are small objects with the fields
+of the contract, and a ``Reply`` that is a ``str``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from aios_nb import parts
+from aios_nb.client.files import get_file, put_file
+from aios_nb.client.interface import SiteClient
+from aios_nb.envelope import DEADLINE_DEFAULT_S, Event, FileRef, new_id
+from aios_nb.errors import UsageError
+from aios_nb.loop import LoopThread
+
+T = TypeVar("T")
+
+
+class Info(msgspec.Struct, frozen=True):
+    node_id: str
+    name: str
+    version: str
+    url: str
+    uptime_s: float
+    agents: int
+
+
+class Peer(msgspec.Struct, frozen=True):
+    node_id: str
+    name: str
+    url: str
+    state: str
+    latency_ms: float | None = None
+
+
+class CardView(msgspec.Struct, frozen=True):
+    """An agent's card with the state of its signature."""
+
+    card: dict[str, Any]
+    record: str | None
+    verified: bool
+
+
+class ChatRow(msgspec.Struct, frozen=True):
+    conversation: str
+    title: str
+    agents: list[str]
+    parent: str | None
+    created_at: str
+    updated_at: str
+    messages: int
+    last: str = ""
+
+
+class History(msgspec.Struct, frozen=True):
+    conversation: str
+    messages: list[Event]
+    title: str = ""
+    agents: list[str] = []
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{event.sender.id.split('@')[0]}: {event.text}"
+            for event in self.messages
+            if event.kind == "message"
+        )
+
+
+class Rows(list[T]):
+    """A list of rows; shows itself as a table."""
+
+    def df(self) -> Any:
+        """The rows as a pandas DataFrame."""
+        return parts.as_frame([msgspec.to_builtins(row) for row in self])
+
+    def __str__(self) -> str:
+        return "\n".join(str(row) for row in self) or "nothing"
+
+
+class Hit(msgspec.Struct):
+    """An agent that was found; ``ask`` it."""
+
+    id: str
+    name: str
+    node_id: str
+    title: str = ""
+    about: str = ""
+    tags: list[str] = []
+    live: bool = True
+    verified: bool = True
+    score: float = 0.0
+    why: str = ""
+    _site: Any = msgspec.field(default=None, name="-")
+
+    def ask(self, text: str, **options: Any) -> Reply:
+        reply: Reply = self._site.ask(self.id, text, **options)
+        return reply
+
+    async def ask_async(self, text: str, **options: Any) -> Reply:
+        reply: Reply = await self._site.ask_async(self.id, text, **options)
+        return reply
+
+    def __repr__(self) -> str:
+        return f"<{self.id}: {self.about[:60]}>"
+
+    __str__ = __repr__
+
+
+class ReplyFile(msgspec.Struct, frozen=True):
+    """A file of a reply; ``read`` or ``save`` it."""
+
+    ref: FileRef
+    site: Any
+
+    @property
+    def name(self) -> str:
+        return self.ref.name
+
+    @property
+    def mime(self) -> str:
+        return self.ref.mime
+
+    @property
+    def size(self) -> int:
+        return self.ref.size
+
+    def read(self) -> bytes:
+        content: bytes = self.site.run(lambda: get_file(self.site.client, _plain(self.ref)))
+        return content
+
+    def save(self, folder: str | Path = ".") -> Path:
+        """Write it into ``folder`` under its name; an existing file is not overwritten."""
+        path = Path(folder) / self.ref.name
+        with path.open("xb") as out:
+            out.write(self.read())
+        return path
+
+    def __repr__(self) -> str:
+        return f"<{self.ref.name}, {self.ref.mime}, {self.ref.size} bytes>"
+
+
+class Reply(parts.Reply):
+    """An agent's answer: a ``str`` with ``data``, ``files``, ``conversation``; go on with ``ask``.
+
+    ``status`` is ``done``, or ``input_required`` when the text is a question: then ``answer`` it.
+    """
+
+    files: tuple[ReplyFile, ...]  # type: ignore[assignment] # references that can be read
+    conversation: str
+    message_id: str
+    reply_id: str
+    status: str
+    agent: str
+    _site: Site
+
+    @classmethod
+    def made(cls, result: dict[str, Any], agent: str, site: Site) -> Reply:
+        refs = msgspec.convert(result.get("files") or [], list[FileRef])
+        reply = str.__new__(cls, result["text"])
+        reply.data = result.get("data")
+        reply.files = tuple(ReplyFile(ref, site) for ref in refs)
+        reply.conversation = result["conversation"]
+        reply.message_id = result["message_id"]
+        reply.reply_id = result["reply_id"]
+        reply.status = result["status"]
+        reply.agent = agent
+        reply._site = site
+        return reply
+
+    def ask(self, text: str, **options: Any) -> Reply:
+        """The next message of the same conversation, to the same agent."""
+        return self._site.ask(self.agent, text, conversation=self.conversation, **options)
+
+    async def ask_async(self, text: str, **options: Any) -> Reply:
+        return await self._site.ask_async(
+            self.agent, text, conversation=self.conversation, **options
+        )
+
+    def answer(self, text: str) -> Reply:
+        """What the agent asked for; gives what it says next."""
+        return self._site.run(lambda: self.answer_async(text))
+
+    async def answer_async(self, text: str) -> Reply:
+        if self.status != "input_required":
+            raise UsageError("this reply asks nothing", hint="reply.ask(…) goes on")
+        site = self._site
+        result = await site.on_loop(
+            lambda: site.client.call("chat.answer", message_id=self.message_id, text=text)
+        )
+        return Reply.made(result, self.agent, site)
+
+
+class Site:
+    """The verbs of a node. ``client`` lives on ``loop``; call from anywhere else."""
+
+    def __init__(self, loop: LoopThread) -> None:
+        self.loop = loop
+        self._client: SiteClient | None = None
+
+    @property
+    def client(self) -> SiteClient:
+        if self._client is None:
+            raise UsageError("the node is not running", hint="start it with aios.up()")
+        return self._client
+
+    def run(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Wait for work on the node's loop; an interrupt cancels it."""
+        return self.loop.sync(make)
+
+    async def on_loop(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Await work on the node's loop from any other."""
+        return await self.loop.bridge(make)
+
+    # One verb after another ------------------------------------------------------------------
+
+    def info(self) -> Info:
+        return self.run(self._info)
+
+    async def info_async(self) -> Info:
+        return await self.on_loop(self._info)
+
+    async def _info(self) -> Info:
+        return msgspec.convert(await self.client.call("node.info"), Info)
+
+    def peers(self) -> Rows[Peer]:
+        return self.run(self._peers)
+
+    async def peers_async(self) -> Rows[Peer]:
+        return await self.on_loop(self._peers)
+
+    async def _peers(self) -> Rows[Peer]:
+        result = await self.client.call("node.peers")
+        return Rows(msgspec.convert(result["peers"], list[Peer]))
+
+    def agents(self) -> Rows[Hit]:
+        return self.run(self._agents)
+
+    async def agents_async(self) -> Rows[Hit]:
+        return await self.on_loop(self._agents)
+
+    async def _agents(self) -> Rows[Hit]:
+        return self._hits(await self.client.call("agents.list"))
+
+    def search(self, words: str, limit: int = 10) -> Rows[Hit]:
+        return self.run(lambda: self._search(words, limit))
+
+    async def search_async(self, words: str, limit: int = 10) -> Rows[Hit]:
+        return await self.on_loop(lambda: self._search(words, limit))
+
+    async def _search(self, words: str, limit: int) -> Rows[Hit]:
+        return self._hits(await self.client.call("agents.search", query=words, limit=limit))
+
+    def _hits(self, result: dict[str, Any]) -> Rows[Hit]:
+        hits = msgspec.convert(result["agents"], list[Hit])
+        for hit in hits:
+            hit._site = self
+        return Rows(hits)
+
+    def card(self, agent: str) -> CardView:
+        return self.run(lambda: self._card(agent))
+
+    async def card_async(self, agent: str) -> CardView:
+        return await self.on_loop(lambda: self._card(agent))
+
+    async def _card(self, agent: str) -> CardView:
+        return msgspec.convert(await self.client.call("agents.card", agent=agent), CardView)
+
+    def ask(
+        self,
+        agent: str,
+        text: str,
+        *,
+        conversation: str | None = None,
+        data: Any = None,
+        files: Sequence[parts.File | str | Path] = (),
+        deadline_s: float = DEADLINE_DEFAULT_S,
+    ) -> Reply:
+        """One question; waits for the answer. Opens a conversation, or goes on in one."""
+        return self.run(
+            lambda: self._ask(agent, text, conversation, data, files, deadline_s)
+        )
+
+    async def ask_async(
+        self,
+        agent: str,
+        text: str,
+        *,
+        conversation: str | None = None,
+        data: Any = None,
+        files: Sequence[parts.File | str | Path] = (),
+        deadline_s: float = DEADLINE_DEFAULT_S,
+    ) -> Reply:
+        return await self.on_loop(
+            lambda: self._ask(agent, text, conversation, data, files, deadline_s)
+        )
+
+    async def _ask(
+        self,
+        agent: str,
+        text: str,
+        conversation: str | None,
+        data: Any,
+        files: Sequence[parts.File | str | Path],
+        deadline_s: float,
+    ) -> Reply:
+        client = self.client
+        sent = []
+        for one in files:
+            file = one if isinstance(one, parts.File) else parts.File(one)
+            sent.append(await put_file(client, file.content, file.name, file.mime))
+        message_id = new_id("m")
+        given: dict[str, Any] = {"conversation": conversation, "data": data, "files": sent or None}
+        try:
+            result = await client.call(
+                "chat.send",
+                agent=agent,
+                text=str(text),
+                message_id=message_id,
+                deadline_s=deadline_s,
+                **{name: value for name, value in given.items() if value is not None},
+            )
+        except asyncio.CancelledError:
+            # Whoever asked was interrupted: the work is not wanted any more.
+            await asyncio.shield(_cancel(client, message_id))
+            raise
+        return Reply.made(result, agent, self)
+
+    def chats(self, limit: int = 100) -> Rows[ChatRow]:
+        return self.run(lambda: self._chats(limit))
+
+    async def chats_async(self, limit: int = 100) -> Rows[ChatRow]:
+        return await self.on_loop(lambda: self._chats(limit))
+
+    async def _chats(self, limit: int) -> Rows[ChatRow]:
+        result = await self.client.call("chat.list", limit=limit)
+        return Rows(msgspec.convert(result["conversations"], list[ChatRow]))
+
+    def history(self, conversation: str, after: int = 0) -> History:
+        return self.run(lambda: self._history(conversation, after))
+
+    async def history_async(self, conversation: str, after: int = 0) -> History:
+        return await self.on_loop(lambda: self._history(conversation, after))
+
+    async def _history(self, conversation: str, after: int) -> History:
+        result = await self.client.call("chat.history", conversation=conversation, after=after)
+        return msgspec.convert(result, History)
+
+
+async def _cancel(client: SiteClient, message_id: str) -> None:
+    try:
+        await client.call("chat.cancel", message_id=message_id)
+    except Exception:  # noqa: BLE001 - it may never have begun
+        return
+
+
+def _plain(ref: FileRef) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(ref)
+    return plain

@@ -1,0 +1,287 @@
+"""The one writer of a node's SQLite database.
+
+Writes are small functions that run inside a shared transaction: everything asked for in the same
+moment is committed together, and a caller hears back only after its commit. The writer works on
+the node's loop, not in a thread of its own: a thread costs two hand-overs per call and, beside a
+busy notebook cell, two waits for the interpreter lock (``aios-nb bench --only store`` measures
+both). The price: a stalled disk stalls the node. The file is ours alone (the name's lock), so
+there is no foreign lock to wait for.
+
+Only one connection ever writes or checkpoints. SQLite before 3.51.3 can damage a database when two
+connections do so at the same instant, so a checkpoint borrows the writing connection in a short
+thread while new writes wait in line and reads go on over a second, read-only connection.
+
+WAL with ``synchronous=NORMAL``: what was acknowledged survives the death of the process, not
+necessarily a power cut. Where WAL does not work (some network drives) the rollback journal is used
+with ``synchronous=FULL``: slower, as safe.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from aios_nb.errors import Busy, HomeError
+from aios_nb.schema import STEPS
+
+log = logging.getLogger("aios_nb.store")
+
+T = TypeVar("T")
+
+CHECKPOINT_EVERY_WRITES = 4000
+"""About 20 MB of WAL at worst; a checkpoint then takes some ten milliseconds."""
+BATCH_WRITES = 512
+DISK_RETRY_S = 5.0
+
+_DISK = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+_LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
+class Tx:
+    """A transaction in progress. ``scratch`` is shared by its writes and dropped with it."""
+
+    __slots__ = ("_connection", "execute", "scratch")
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self.execute = connection.execute
+        self.scratch: dict[Any, Any] = {}
+
+
+class Store:
+    """A node's database: ``write`` and ``read`` on the loop, ``now`` before it runs."""
+
+    def __init__(self, path: Path, writer: sqlite3.Connection, reader: sqlite3.Connection) -> None:
+        self.path = path
+        self.mode: str = writer.execute("PRAGMA journal_mode").fetchone()[0]
+        self._writer = writer
+        self._reader = reader
+        self._waiting: list[_Write] = []
+        self._scheduled = False
+        self._since_checkpoint = 0
+        self._checkpoint: asyncio.Future[None] | None = None
+        self._closed = False
+
+    @classmethod
+    def open(cls, path: Path) -> Store:
+        """The database at ``path``, made or brought up to date."""
+        with contextlib.ExitStack() as opened:
+            try:
+                writer = opened.enter_context(contextlib.closing(_connect(path)))
+                path.chmod(0o600)
+                _choose_journal(writer, path)
+                _migrate(writer, path)
+                reader = opened.enter_context(contextlib.closing(_connect(path, read_only=True)))
+                reader.execute("SELECT count(*) FROM meta").fetchone()
+            except sqlite3.DatabaseError as error:
+                raise HomeError(
+                    f"cannot open {path}: {error}",
+                    hint="check the disk and the file's permissions, or move the file away",
+                ) from error
+            opened.pop_all()
+        return cls(path, writer, reader)
+
+    # Writing -------------------------------------------------------------------------
+
+    def write(
+        self, apply: Callable[[Tx], T], committed: Callable[[T], None] | None = None
+    ) -> asyncio.Future[T]:
+        """Run ``apply`` in the next shared transaction; the future holds what it returned.
+
+        ``committed`` is called with that value right after the commit, before anyone else hears.
+        ``apply`` may run more than once (when a neighbour in the batch fails, everything is rolled
+        back and tried one by one): it must change nothing but the database and ``tx.scratch``.
+        A full or failing disk raises ``Busy``; an exception of ``apply`` itself comes through.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        if self._closed:
+            future.set_exception(Busy("the node is stopping"))
+            return future
+        self._waiting.append((apply, committed, future))
+        if not self._scheduled:
+            # One tick later than needed, so that callers woken by the same event share a commit.
+            self._scheduled = True
+            loop.call_soon(loop.call_soon, self._flush)
+        return future
+
+    def now(self, apply: Callable[[Tx], T]) -> T:
+        """Run ``apply`` in a transaction of its own, at once. For start and stop."""
+        try:
+            value: T = self._transact([(apply, None, None)])[0]
+        except sqlite3.Error as error:
+            raise _translated(error) from error
+        return value
+
+    def _flush(self) -> None:
+        self._scheduled = False
+        if self._checkpoint is not None:
+            return  # the checkpoint's end flushes
+        while self._waiting:
+            batch, self._waiting = self._waiting[:BATCH_WRITES], self._waiting[BATCH_WRITES:]
+            self._commit(batch)
+        if self._since_checkpoint >= CHECKPOINT_EVERY_WRITES and self.mode == "wal":
+            self._start_checkpoint()
+
+    def _commit(self, batch: Sequence[_Write]) -> None:
+        try:
+            results = self._transact(batch)
+        except Exception as error:
+            if len(batch) > 1:
+                for one in batch:
+                    self._commit([one])
+                return
+            _fail(batch[0][2], _translated(error))
+            return
+        self._since_checkpoint += len(batch)
+        for (_, committed, _), value in zip(batch, results, strict=True):
+            if committed is not None:
+                committed(value)
+        for (_, _, future), value in zip(batch, results, strict=True):
+            if future is not None and not future.done():
+                future.set_result(value)
+
+    def _transact(self, batch: Sequence[_Write]) -> list[Any]:
+        connection = self._writer
+        tx = Tx(connection)
+        tx.execute("BEGIN IMMEDIATE")
+        try:
+            results = [apply(tx) for apply, _, _ in batch]
+            tx.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.rollback()
+            raise
+        return results
+
+    # Reading -------------------------------------------------------------------------
+
+    def read(self, sql: str, params: Sequence[Any] = ()) -> list[Any]:
+        """Rows of committed data. Short queries only: this runs on the loop."""
+        return self._reader.execute(sql, params).fetchall()
+
+    # Upkeep --------------------------------------------------------------------------
+
+    def _start_checkpoint(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._since_checkpoint = 0
+        done = self._checkpoint = loop.create_future()
+
+        def work() -> None:
+            try:
+                self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            except sqlite3.Error as error:
+                log.warning("checkpoint failed: %s", error)
+            with contextlib.suppress(RuntimeError):  # the loop may be gone at exit
+                loop.call_soon_threadsafe(finish)
+
+        def finish() -> None:
+            self._checkpoint = None
+            if not done.done():
+                done.set_result(None)
+            self._flush()
+
+        threading.Thread(target=work, name="aios-checkpoint", daemon=True).start()
+
+    async def close(self) -> None:
+        """Commit what waits, fold the WAL back and let go of the file."""
+        while self._checkpoint is not None or self._waiting:
+            if self._checkpoint is not None:
+                await asyncio.shield(self._checkpoint)
+            self._flush()
+        self.close_now()
+
+    def close_now(self) -> None:
+        """The same when no loop runs; writes still waiting are refused."""
+        self._closed = True
+        for _, _, future in self._waiting:
+            _fail(future, Busy("the node is stopping"))
+        self._waiting.clear()
+        self._reader.close()
+        self._writer.close()
+
+
+_Write = tuple[Callable[[Tx], Any], Callable[[Any], None] | None, "asyncio.Future[Any] | None"]
+
+
+def _fail(future: asyncio.Future[Any] | None, error: Exception) -> None:
+    if future is not None and not future.done():
+        future.set_exception(error)
+
+
+def _translated(error: Exception) -> Exception:
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:
+        return error
+    primary = code & 0xFF
+    if primary in _DISK:
+        log.error("the disk refuses writes: %s", error)
+        return Busy(
+            "the node cannot write to its disk",
+            hint="free some space, then try again",
+            retry_after_s=DISK_RETRY_S,
+        )
+    if primary in _LOCKED:
+        return Busy("the node's database is locked by another program")
+    return error
+
+
+def _connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,  # opened by the starter, used by the loop's thread
+        timeout=5.0,
+        cached_statements=256,
+    )
+    connection.execute("PRAGMA temp_store=MEMORY")
+    connection.execute("PRAGMA mmap_size=0")
+    connection.execute("PRAGMA cache_size=-16384")
+    return connection
+
+
+def _choose_journal(connection: sqlite3.Connection, path: Path) -> None:
+    """WAL if it really works here, else the rollback journal."""
+    try:
+        mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+        if mode == "wal":
+            connection.execute("PRAGMA synchronous=NORMAL")
+            connection.execute("PRAGMA wal_autocheckpoint=0")
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("COMMIT")
+            return
+    except sqlite3.DatabaseError as error:
+        if connection.in_transaction:
+            connection.rollback()
+        mode = str(error)
+    connection.execute("PRAGMA journal_mode=TRUNCATE")
+    connection.execute("PRAGMA synchronous=FULL")
+    log.warning("no WAL for %s (%s): using the rollback journal, which is slower", path, mode)
+
+
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > len(STEPS):
+        raise HomeError(
+            f"{path.name} was made by a newer version of aios_nb",
+            hint="upgrade aios_nb, or start under another --name",
+        )
+    if version == len(STEPS):
+        return
+    if version:
+        copy = path.with_name(f"{path.name}.v{version}")
+        with contextlib.closing(sqlite3.connect(copy)) as target:
+            connection.backup(target)
+        copy.chmod(0o600)
+        log.info("copied %s to %s before the change of version", path.name, copy.name)
+    for step in range(version, len(STEPS)):
+        connection.executescript(
+            f"BEGIN IMMEDIATE;\n{STEPS[step]}\nPRAGMA user_version={step + 1};\nCOMMIT;"
+        )

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from aios_nb.cli import output
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    return screen
+
+
+def test_a_table_never_leaves_the_terminal(terminal: Terminal, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    output.table(("NAME", "ABOUT"), [("a", "long " * 30), ("東京" * 3, "x")])
+    lines = terminal.getvalue().splitlines()
+    assert all(output.cells_wide(line) <= 40 for line in lines)
+    assert lines[1].endswith("…")
+    assert [line.index(word) for line, word in zip(lines, ("ABOUT", "long"), strict=False)] == [
+        14
+    ] * 2
+
+
+def test_a_pipe_gets_whole_cells(capsys):
+    output.table(("NAME",), [("x" * 300,)])
+    assert "x" * 300 in capsys.readouterr().out
+
+
+def test_colours_are_for_terminals_that_want_them(terminal: Terminal, monkeypatch):
+    assert output.Paint(terminal)("x", "bold") == "\x1b[1mx\x1b[0m"
+    assert output.Paint(io.StringIO())("x", "bold") == "x"
+    monkeypatch.setenv("TERM", "dumb")
+    assert output.Paint(terminal)("x", "bold") == "x"
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert output.Paint(terminal)("x", "bold") == "x"
+
+
+@pytest.mark.parametrize(
+    ("text", "width"), [("abc", 5), ("abcdef", 4), ("東京都", 4), ("東京都", 5)]
+)
+def test_fit_is_exact(text, width):
+    assert output.cells_wide(output.fit(text, width)) == width
+
+
+def test_durations_read_well():
+    assert [output.seconds(value) for value in (5, 65, 3700, 90_000)] == [
+        "5 s",
+        "1 min 5 s",
+        "1 h 1 min",
+        "1 d 1 h",
+    ]

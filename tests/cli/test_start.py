@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = {"aiohttp", "asyncio", "msgspec", "cryptography", "prompt_toolkit", "sqlite3", "IPython"}
+
+
+@pytest.mark.parametrize("args", [["--help"], ["ask", "--help"], ["--version"]])
+def test_help_loads_nothing_heavy(args: list[str]):
+    code = (
+        "import sys; from aios_nb.cli import main\n"
+        f"code = main({args!r})\n"
+        "print(','.join(sorted(sys.modules)), file=sys.stderr); sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert set(done.stderr.strip().split(",")) & HEAVY == set()
+
+
+def test_up_prints_one_line_of_json_and_stops_cleanly(cli, tmp_path):
+    agents = Path(__file__).with_name("agents_for_tests.py")
+    up = cli.start("--name", "alice", "--agents", str(agents))
+    said = up.said
+    assert set(said) == {"node_id", "name", "url", "mcp", "token", "home"}
+    assert said["name"] == "alice"
+    assert said["url"].startswith("http://127.0.0.1:")
+    assert said["mcp"] == said["url"] + "/mcp"
+    assert said["home"] == str(cli.home)
+    assert stat.S_IMODE(os.stat(cli.home).st_mode) == 0o700
+    assert cli("ask", "loud", "x").stdout == "done\n"
+    code, rest, errors = up.stop()
+    assert (code, rest) == (0, "")
+    assert "printed while loading" in errors
+    assert "printed while running" in errors
+    assert said["token"] not in errors
+    assert cli("status").returncode == 3
+
+
+def test_an_interrupt_stops_a_node_with_success(cli):
+    assert cli.start("--name", "bob").stop(signal.SIGINT)[0] == 0
+
+
+def test_up_without_json_says_how_to_ask(cli):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "aios_nb", "up", "--name", "carol"],
+        env=_env(cli),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    lines = [process.stdout.readline() for _ in range(4)]
+    assert lines[0].startswith("carol is up at http://127.0.0.1:")
+    assert "echo" in lines[1]
+    assert "aios-nb ask --node carol" in lines[2]
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--agents", "no-such-file.py"], "no-such-file.py"),
+        (["--name", "Not A Name"], "not-a-name"),
+        (["--host", "0.0.0.0"], "--public-url"),
+    ],
+)
+def test_what_keeps_a_node_from_starting_is_one_line(cli, args, said):
+    done = cli("up", "--json", *args)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("aios-nb: ")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_agents_file_that_breaks_is_one_line(cli, tmp_path):
+    broken = tmp_path / "broken.py"
+    broken.write_text("import aios_nb\n1 / 0\n")
+    done = cli("up", "--agents", str(broken))
+    assert done.returncode == 1
+    assert "broken.py:2" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_two_nodes_must_be_told_apart(cli):
+    first, second = cli.start("--name", "alice"), cli.start("--name", "bob")
+    try:
+        done = cli("ask", "echo", "hello")
+        assert done.returncode == 3
+        assert "alice" in done.stderr
+        assert "--node" in done.stderr
+        assert cli("ask", "--node", "bob", "echo", "hello").stdout == "hello\n"
+        assert cli("ask", "echo", "hello", AIOS_NODE="alice").stdout == "hello\n"
+        done = cli("ask", "--node", "alcie", "echo", "hello")
+        assert done.returncode == 3
+        assert "alice" in done.stderr
+        nodes = cli.json("status")["nodes"]
+        assert [node["name"] for node in nodes] == ["alice", "bob"]
+        assert "bob" in cli("status").stdout
+    finally:
+        first.stop()
+        second.stop()
+
+
+def test_without_a_node_every_command_says_so(cli):
+    for command in (["status"], ["ask", "echo", "x"], ["chat"], ["chats"], ["token"], ["agents"]):
+        done = cli(*command)
+        assert done.returncode == 3, command
+        assert done.stderr == "aios-nb: no node is running (start one: aios-nb up)\n"
+
+
+def test_an_impostor_on_the_port_of_a_dead_node_is_named(cli):
+    up = cli.start("--name", "alice")
+    run = cli.home / "run" / "alice.json"
+    kept = run.read_bytes()
+    up.stop()
+    other = cli.start("--name", "mallory", "--port", up.said["url"].rpartition(":")[2])
+    try:
+        # Alice's run file is back and her lock is held, but mallory answers on her port.
+        run.write_bytes(kept)
+        run.chmod(0o600)
+        with (cli.home / "run" / "alice.lock").open("r+b") as lock:
+            import fcntl
+
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            done = cli("ask", "--node", "alice", "echo", "x")
+            assert done.returncode == 1
+            assert "is not node" in done.stderr
+            assert "no token was sent" in done.stderr
+            assert cli("doctor").returncode == 1
+    finally:
+        other.stop()
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ([], "say what to do"),
+        (["serach"], "search"),
+        (["ask"], "AGENT"),
+        (["status", "--bogus"], "--bogus"),
+        (["up", "--port", "99999"], "99999"),
+        (["search", "-n", "0", "x"], "between"),
+        (["ask", "echo", "--deadline", "-1", "x"], "deadline"),
+    ],
+)
+def test_what_cannot_be_meant_is_exit_code_2_and_one_line(cli, args, said):
+    done = cli(*args)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("aios-nb: ")
+    assert said in last
+
+
+def _env(cli) -> dict[str, str]:
+    return {
+        **os.environ,
+        "AIOS_HOME": str(cli.home),
+        "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
+    }

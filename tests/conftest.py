@@ -1,0 +1,29 @@
+"""Shared by all tests: a home folder of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SPEAKS_FOR_THE_USER = ("AIOS_NODE", "JPY_SESSION_NAME")
+"""Variables that would lead a test to a node, or a name, of the person who runs it."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_real_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Fixtures that live longer than one test do not see the user's home either."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AIOS_HOME", str(tmp_path_factory.mktemp("session") / "home"))
+        for name in SPEAKS_FOR_THE_USER:
+            patch.delenv(name, raising=False)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def aios_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A fresh ``$AIOS_HOME`` for each test; not made yet, as on a new machine."""
+    home = tmp_path / "home"
+    monkeypatch.setenv("AIOS_HOME", str(home))
+    return home
