@@ -207,7 +207,7 @@ class Rooms:
             name,
             store,
             agents=lambda caller: len(self.directory.rows(caller)),
-            counted=lambda: self.chat.exchange.seconds,
+            counted=lambda: self.chat.exchange.counted,
         )
         dispatcher = Dispatcher(
             {

@@ -9,7 +9,7 @@ from typing import Any
 from aios_nb import params as p
 from aios_nb._version import __version__
 from aios_nb.access import Principal
-from aios_nb.envelope import iso
+from aios_nb.envelope import iso_ms
 from aios_nb.errors import InvalidParams
 from aios_nb.store import Store, Tx
 
@@ -68,7 +68,7 @@ class Reception:
                 "id": caller,
                 "calls": calls,
                 "seconds": round(seconds, 3),
-                "last_at": iso(last_at / 1000) if last_at else None,
+                "last_at": iso_ms(last_at) if last_at else None,
                 "blocked": caller in self._blocked,
             }
             for caller, (calls, seconds, last_at) in known.items()

@@ -36,7 +36,7 @@ STEPS: tuple[str, ...] = (
         created INTEGER NOT NULL,
         touched INTEGER NOT NULL DEFAULT 0
     ) STRICT;
-    CREATE INDEX conversations_by_touch ON conversations (touched);
+    CREATE INDEX conversations_by_touch ON conversations (touched) WHERE touched > 0;
 
     -- The log. Rows are only ever added; deleting a conversation blanks the rows that carry a
     -- call (conversation NULL), so that a repeated id is still known for as long as we promise.

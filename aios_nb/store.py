@@ -89,32 +89,45 @@ class Store:
 
     # Writing -------------------------------------------------------------------------
 
-    def write(
-        self, apply: Callable[[Tx], T], committed: Callable[[T], None] | None = None
-    ) -> asyncio.Future[T]:
-        """Run ``apply`` in the next shared transaction; the future holds what it returned.
+    def submit(
+        self, apply: Callable[[Tx], T], done: Callable[[T | None, Exception | None], None]
+    ) -> None:
+        """Run ``apply`` in the next shared transaction, then ``done(value, None)``.
 
-        ``committed`` is called with that value right after the commit, before anyone else hears.
-        ``apply`` may run more than once (when a neighbour in the batch fails, everything is rolled
-        back and tried one by one): it must change nothing but the database and ``tx.scratch``.
-        A full or failing disk raises ``Busy``; an exception of ``apply`` itself comes through.
+        ``done`` is called right after the commit, before anyone else hears of it; or, when nothing
+        was stored, as ``done(None, error)``: ``Busy`` for a full or failing disk, else what
+        ``apply`` raised. ``apply`` may run more than once (when a neighbour in the batch fails,
+        everything is rolled back and tried one by one): it must change nothing but the database
+        and ``tx.scratch``.
         """
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
         if self._closed:
-            future.set_exception(Busy("the node is stopping"))
-            return future
-        self._waiting.append((apply, committed, future))
+            done(None, Busy("the node is stopping"))
+            return
+        self._waiting.append((apply, done))
         if not self._scheduled:
             # One tick later than needed, so that callers woken by the same event share a commit.
             self._scheduled = True
+            loop = asyncio.get_running_loop()
             loop.call_soon(loop.call_soon, self._flush)
+
+    def write(self, apply: Callable[[Tx], T]) -> asyncio.Future[T]:
+        """The same to be awaited: the future holds what ``apply`` returned, or raises."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+        def done(value: T | None, error: Exception | None) -> None:
+            if future.done():
+                return
+            if error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(value)  # type: ignore[arg-type] # None only if T is
+        self.submit(apply, done)
         return future
 
     def now(self, apply: Callable[[Tx], T]) -> T:
         """Run ``apply`` in a transaction of its own, at once. For start and stop."""
         try:
-            value: T = self._transact([(apply, None, None)])[0]
+            value: T = self._transact([(apply, _nobody)])[0]
         except sqlite3.Error as error:
             raise _translated(error) from error
         return value
@@ -132,27 +145,23 @@ class Store:
     def _commit(self, batch: Sequence[_Write]) -> None:
         try:
             results = self._transact(batch)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - each caller gets its own
             if len(batch) > 1:
                 for one in batch:
                     self._commit([one])
-                return
-            _fail(batch[0][2], _translated(error))
+            else:
+                _tell(batch[0][1], None, _translated(error))
             return
         self._since_checkpoint += len(batch)
-        for (_, committed, _), value in zip(batch, results, strict=True):
-            if committed is not None:
-                committed(value)
-        for (_, _, future), value in zip(batch, results, strict=True):
-            if future is not None and not future.done():
-                future.set_result(value)
+        for (_, done), value in zip(batch, results, strict=True):
+            _tell(done, value, None)
 
     def _transact(self, batch: Sequence[_Write]) -> list[Any]:
         connection = self._writer
         tx = Tx(connection)
         tx.execute("BEGIN IMMEDIATE")
         try:
-            results = [apply(tx) for apply, _, _ in batch]
+            results = [apply(tx) for apply, _ in batch]
             tx.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
@@ -200,19 +209,26 @@ class Store:
     def close_now(self) -> None:
         """The same when no loop runs; writes still waiting are refused."""
         self._closed = True
-        for _, _, future in self._waiting:
-            _fail(future, Busy("the node is stopping"))
-        self._waiting.clear()
+        waiting, self._waiting = self._waiting, []
+        for _, done in waiting:
+            _tell(done, None, Busy("the node is stopping"))
         self._reader.close()
         self._writer.close()
 
 
-_Write = tuple[Callable[[Tx], Any], Callable[[Any], None] | None, "asyncio.Future[Any] | None"]
+_Done = Callable[[Any, Exception | None], None]
+_Write = tuple[Callable[[Tx], Any], _Done]
 
 
-def _fail(future: asyncio.Future[Any] | None, error: Exception) -> None:
-    if future is not None and not future.done():
-        future.set_exception(error)
+def _nobody(_value: Any, _error: Exception | None) -> None:
+    """For ``now``, which hands its result over itself."""
+
+
+def _tell(done: _Done, value: Any, error: Exception | None) -> None:
+    try:
+        done(value, error)
+    except Exception:
+        log.exception("after a write")
 
 
 def _translated(error: Exception) -> Exception:

@@ -75,16 +75,30 @@ def test_a_failing_write_fails_alone(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_committed_is_told_before_anyone_else_and_only_after_the_commit(tmp_path: Path) -> None:
+def test_done_is_told_right_after_the_commit_or_with_the_error(tmp_path: Path) -> None:
     async def main() -> None:
         opened = Store.open(tmp_path / "a.db")
-        seen: list[set[str]] = []
-        future = opened.write(put("x"), lambda _: seen.append(keys(opened)))
-        await future
-        assert seen == [{"x"}]
-        with pytest.raises(sqlite3.IntegrityError):
-            await opened.write(put("x"), lambda _: seen.append(set()))
-        assert len(seen) == 1
+        told: list[tuple[str | None, Exception | None, set[str]]] = []
+        opened.submit(put("x"), lambda value, error: told.append((value, error, keys(opened))))
+        opened.submit(put("x"), lambda value, error: told.append((value, error, keys(opened))))
+        await opened.close()
+        assert told[0] == ("x", None, {"x"})
+        assert told[1][0] is None
+        assert isinstance(told[1][1], sqlite3.IntegrityError)
+
+    asyncio.run(main())
+
+
+def test_a_listener_that_raises_harms_nobody_else(tmp_path: Path) -> None:
+    async def main() -> None:
+        opened = Store.open(tmp_path / "a.db")
+
+        def broken(value: object, error: object) -> None:
+            raise RuntimeError("listener")
+
+        opened.submit(put("a"), broken)
+        assert await opened.write(put("b")) == "b"
+        assert keys(opened) == {"a", "b"}
         await opened.close()
 
     asyncio.run(main())

@@ -94,7 +94,7 @@ def calculate(text: str) -> tuple[str, int | float]:
 
 
 def _spoken(text: str) -> str:
-    said = _OPENING.sub("", text.lower().translate(_SIGNS)).strip(" \t\r\n?=.:;")
+    said = _OPENING.sub("", text.lower().translate(_SIGNS)).strip(" \t\r\n?=:;").rstrip(" ?=.:;")
     for pattern, sign in _WORDS:
         said = pattern.sub(sign, said)
     return said

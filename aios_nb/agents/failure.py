@@ -31,10 +31,10 @@ def explain(error: BaseException) -> str:
     """An exception for a caller: its type and its first line."""
     kind = type(error).__name__
     try:
-        text = str(error)
+        text = one_line(str(error))
     except Exception:  # noqa: BLE001 - the author's __str__ may be broken too; the type still says much
         text = ""
-    return one_line(f"{kind}: {text}" if text.strip() else kind)
+    return one_line(f"{kind}: {text}" if text else kind)
 
 
 def author_traceback(error: BaseException) -> TracebackType | None:

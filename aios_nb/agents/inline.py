@@ -41,7 +41,7 @@ class InlineEngine:
         del limits  # bounded by each agent's slots alone
 
     async def perform(self, job: Job) -> Answer:
-        return await in_steps(_answer(job), job.task.agent)
+        return await in_steps(_answer(job), job)
 
     async def close(self) -> None:
         """Nothing to stop: each run belongs to the task that awaits it."""
@@ -103,10 +103,11 @@ class Stray(Exception):
 
 @types.coroutine
 def in_steps(  # noqa: C901 - one loop, as PEP 380 spells "yield from"
-    work: Coroutine[Any, Any, T], who: str
+    work: Coroutine[Any, Any, T], job: Job
 ) -> Generator[Any, Any, T]:
     """Like ``await work``, but says so when a step holds the loop, and insists on a cancel."""
     thrown: BaseException | None = None
+    was_asked = False
     stubborn: _Stubborn | None = None
     try:
         while True:
@@ -114,7 +115,6 @@ def in_steps(  # noqa: C901 - one loop, as PEP 380 spells "yield from"
             try:
                 waited_for = work.send(None) if thrown is None else work.throw(thrown)
             except StopIteration as end:
-                was_asked = stubborn is not None or isinstance(thrown, asyncio.CancelledError)
                 if was_asked and _is_cancelled():
                     raise asyncio.CancelledError from None  # it swallowed the cancel
                 result: T = end.value
@@ -128,11 +128,13 @@ def in_steps(  # noqa: C901 - one loop, as PEP 380 spells "yield from"
                     log.warning(
                         "agent %s held the node's loop for %.1f s; "
                         'use engine="thread" (def instead of async def) or await something',
-                        who,
+                        job.task.agent,
                         perf_counter() - began,
                     )
-            if isinstance(thrown, asyncio.CancelledError) and _is_cancelled():
-                stubborn = stubborn or _Stubborn(who)
+            # Only the node's word counts here: an asyncio.timeout or a TaskGroup inside the agent
+            # cancels this task too, for a while, and that is the agent's own affair.
+            if isinstance(thrown, asyncio.CancelledError) and job.run.cancelled:
+                stubborn = stubborn or _Stubborn(job.task.agent)
                 if stubborn.gives_up():
                     # GeneratorExit ends it; RuntimeError says that it ignored even that.
                     with contextlib.suppress(RuntimeError):
@@ -143,6 +145,7 @@ def in_steps(  # noqa: C901 - one loop, as PEP 380 spells "yield from"
                 thrown = None
             except BaseException as error:  # noqa: BLE001 - passed on to the agent, as await does
                 thrown = error
+                was_asked = was_asked or isinstance(error, asyncio.CancelledError)
     finally:
         if stubborn is not None:
             stubborn.end()
@@ -178,8 +181,7 @@ class _Stubborn:
                 self._task.uncancel()
 
     def _again(self) -> None:
-        # A TaskGroup or a timeout inside the agent may have cancelled, and taken it back since.
-        if self._task is not None and self._task.cancelling() > self._own:
+        if self._task is not None:
             self._own += 1
             self._task.cancel()
 

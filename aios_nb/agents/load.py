@@ -41,8 +41,8 @@ def _run_file(path: Path) -> None:
     try:
         code: CodeType = compile(source, str(path), "exec", dont_inherit=True)
     except SyntaxError as error:
-        raise UsageError(f"{path}:{error.lineno}: {error.msg}") from error
-    except ValueError as error:  # null bytes
+        raise _syntax(error, str(path)) from error
+    except ValueError as error:  # null bytes, in some versions of Python
         raise UsageError(f"{path}: {error}") from error
     folder = str(path.parent)
     if folder not in sys.path:
@@ -80,10 +80,15 @@ def _run_module(name: str) -> None:
 def _said_in_one_line(error: BaseException, origin: str) -> UsageError:
     """Where in the user's code it happened, and what."""
     if isinstance(error, SyntaxError) and error.filename:
-        return UsageError(f"{error.filename}:{error.lineno}: {error.msg}")
+        return _syntax(error, error.filename)
     lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == origin]
     where = f"{origin}:{lines[-1]}" if lines else origin
     if isinstance(error, AiosError):
         return UsageError(f"{where}: {error.message}", hint=error.hint)
     said = next(iter(str(error).splitlines()), "")
     return UsageError(f"{where}: {type(error).__name__}{': ' if said else ''}{said}")
+
+
+def _syntax(error: SyntaxError, origin: str) -> UsageError:
+    where = f"{origin}:{error.lineno}" if error.lineno else origin
+    return UsageError(f"{where}: {error.msg}")

@@ -153,7 +153,7 @@ class Answer:
         elif (picture := _picture(value)) is not None:
             self._add_file(picture)
         elif _is_data(value):
-            self._add_data(value, None)
+            self._add_data(value._asdict() if hasattr(value, "_asdict") else value, None)
         else:
             raise AgentFailed(
                 f"the agent answered with a {_type_name(value)}, which cannot be sent",
@@ -198,7 +198,7 @@ def _through_json(value: Any) -> tuple[Any, bytes]:
     return plain, encoded
 
 
-def _plain(value: Any) -> Any:  # noqa: C901, PLR0911 - one line per kind of value
+def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line per kind of value
     """What msgspec does not know, as something it does."""
     if isinstance(value, str):
         return str(value)
@@ -208,8 +208,6 @@ def _plain(value: Any) -> Any:  # noqa: C901, PLR0911 - one line per kind of val
         return float(value)
     if isinstance(value, dict):
         return dict(value)
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return value._asdict()
     if is_series(value):
         value = value.to_frame()
     if is_frame(value):

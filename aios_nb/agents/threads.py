@@ -71,7 +71,7 @@ class ThreadEngine:
             raise
         work.check()
         if work.left_over is not None:
-            await in_steps(finish(work.left_over, work.answer, job), job.task.agent)
+            await in_steps(finish(work.left_over, work.answer, job), job)
         return work.answer
 
     async def close(self) -> None:

@@ -13,6 +13,7 @@ import json
 import socket
 import sys
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from aiohttp import web
 
@@ -79,7 +80,9 @@ async def serve(kind: str) -> None:
     listener.bind(("127.0.0.1", 0))
     await web.SockSite(runner, listener, backlog=512).start()
     port = listener.getsockname()[1]
-    print(json.dumps({"url": f"http://127.0.0.1:{port}", "imports": modules}), flush=True)
+    ready: dict[str, Any] = {"url": f"http://127.0.0.1:{port}", "imports": modules}
+    ready["missing"] = [name for name in STACK if modules and name not in modules]
+    print(json.dumps(ready), flush=True)
     await _parent_gone()
     await runner.cleanup()
 

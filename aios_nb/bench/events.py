@@ -18,9 +18,7 @@ class EventParser:
         """Take bytes as they came; events completed by them are reported before this returns."""
         buffer = self._buffer + data if self._buffer else data
         if b"\r" in buffer:
-            # A lone \r at the end may be half of \r\n: keep it for the next round.
-            buffer, tail = (buffer[:-1], b"\r") if buffer.endswith(b"\r") else (buffer, b"")
-            buffer = buffer.replace(b"\r\n", b"\n") + tail
+            buffer = buffer.replace(b"\r\n", b"\n")
         *blocks, self._buffer = buffer.split(b"\n\n")
         for block in blocks:
             if block.startswith(b"data: ") and b"\n" not in block:

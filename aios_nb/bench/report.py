@@ -140,7 +140,7 @@ def save(
     path.parent.mkdir(parents=True, exist_ok=True)
     whole = {
         "command": command(argv),
-        "executable": sys.implementation.name,
+        "implementation": sys.implementation.name,
         "machine": facts,
         "scenarios": outcomes,
     }

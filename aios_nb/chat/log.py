@@ -11,13 +11,13 @@ import asyncio
 import sqlite3
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from aios_nb.access import Principal
-from aios_nb.envelope import Event, FileRef, Kind, Sender, Status, iso, new_id
+from aios_nb.envelope import Event, FileRef, Kind, Sender, Status, iso_ms, new_id
 from aios_nb.errors import InvalidParams
 from aios_nb.store import Store, Tx
 
@@ -214,11 +214,8 @@ class Log:
             )
             return conversation.n
 
-        def committed(n: int) -> None:
-            conversation.n = n
-            self._touched[n] = self.cursor
-
-        await self.store.write(apply, committed)
+        n = conversation.n = await self.store.write(apply)
+        self._touched[n] = max(1, self.cursor)
 
     async def delete(self, conversation: Conversation, keep_calls_after_ms: int) -> None:
         """Remove it and its events; call ids younger than the limit stay known, blanked."""
@@ -247,10 +244,30 @@ class Log:
 
         Raises ``Busy`` or ``DuplicateCall``, and then nothing was stored.
         """
-        at = int(time.time() * 1000)
-        stamp = iso(at / 1000)
+        future: asyncio.Future[list[Event]] = asyncio.get_running_loop().create_future()
 
-        def apply(tx: Tx) -> list[Event]:
+        def done(events: list[Event] | None, error: Exception | None) -> None:
+            if future.done():
+                return
+            if events is None:
+                future.set_exception(error or DuplicateCall())
+            else:
+                future.set_result(events)
+
+        self.submit(conversation, drafts, done)
+        return future
+
+    def submit(
+        self,
+        conversation: Conversation,
+        drafts: Sequence[Draft],
+        done: Callable[[list[Event] | None, Exception | None], None],
+    ) -> None:
+        """The same with a callback, called in the moment of the commit."""
+        at = int(time.time() * 1000)
+        stamp = iso_ms(at)
+
+        def apply(tx: Tx) -> tuple[int, list[Event]]:
             execute, scratch = tx.execute, tx.scratch
             place = scratch.get(conversation)
             if place is None:
@@ -264,45 +281,45 @@ class Log:
             for d in drafts:
                 seq += 1
                 cursor += 1
+                sender, data, files = d.sender, d.data, d.files
                 row = (
-                    cursor, n, seq, d.message_id, d.kind, d.ref, d.sender.id, d.sender.type,
-                    d.text, None if d.data is None else _encode(d.data),
-                    _encode(d.files) if d.files else None, d.status, at, d.caller, d.call,
+                    cursor, n, seq, d.message_id, d.kind, d.ref, sender.id, sender.type, d.text,
+                    None if data is None else _encode(data), _encode(files) if files else None,
+                    d.status, at, d.caller, d.call,
                 )  # fmt: skip
                 try:
                     execute(_INSERT, row)
                 except sqlite3.IntegrityError as error:
                     raise DuplicateCall from error
-                if d.files:
-                    _share(tx, conversation, d.files)
+                if files:
+                    _share(tx, conversation, files)
                 events.append(
                     Event(
-                        d.message_id, seq, d.kind, d.sender, d.text, d.data, d.files, d.ref,
-                        d.status, stamp, conversation.id, cursor,
+                        d.message_id, seq, d.kind, sender, d.text, data, files, d.ref, d.status,
+                        stamp, conversation.id, cursor,
                     )  # fmt: skip
                 )
             scratch[conversation] = n, seq
             scratch[None] = cursor
-            return events
+            return n, events
 
-        numbers: list[int] = []
-
-        def place_and_apply(tx: Tx) -> list[Event]:
-            events = apply(tx)
-            numbers[:] = [tx.scratch[conversation][0]]
-            return events
-
-        def committed(events: list[Event]) -> None:
+        def committed(placed: tuple[int, list[Event]] | None, error: Exception | None) -> None:
+            if placed is None:
+                done(None, error)
+                return
+            n, events = placed
             newest = events[-1]
-            conversation.n = numbers[0]
+            conversation.n = n
             conversation.last_seq = newest.seq
-            conversation.ids.update(event.message_id for event in events)
+            for event in events:
+                conversation.ids.add(event.message_id)
             self.cursor = newest.cursor
-            self._touched[conversation.n] = newest.cursor
+            self._touched[n] = newest.cursor
             if self._waiters:
                 self._wake()
+            done(events, None)
 
-        return self.store.write(place_and_apply, committed)
+        self.store.submit(apply, committed)
 
     # News ------------------------------------------------------------------------------
 

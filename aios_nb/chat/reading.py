@@ -9,7 +9,7 @@ import msgspec
 
 from aios_nb.access import Principal
 from aios_nb.chat.log import Conversation, Log
-from aios_nb.envelope import Event, FileRef, Kind, Sender, Status, iso
+from aios_nb.envelope import Event, FileRef, Kind, Sender, Status, iso_ms
 
 CONTEXT_BYTES = 32 * 1024
 """What an agent is shown of its conversation, newest messages first to be kept."""
@@ -36,7 +36,7 @@ def to_event(row: Sequence[Any]) -> Event:
         () if files is None else _decode_files(files),
         ref,
         None if status is None else Status(status),
-        iso(at / 1000),
+        iso_ms(at),
         conversation,
         cursor,
     )
@@ -85,8 +85,31 @@ class Reader:
             runs.setdefault(ref, {})[sender] = Status(status)
         return {ref: fold(statuses.values()) for ref, statuses in runs.items()}
 
-    def at(self, cursor: int) -> Event:
-        return to_event(self._read(f"{_FIELDS} WHERE e.cursor = ?", (cursor,))[0])
+    def call(self, caller: int, message_id: str) -> tuple[int, Event | None, bytes] | None:
+        """A caller's earlier call: its conversation's number, its event (``None`` if that is
+        deleted) and its note."""
+        rows = self._read(
+            "SELECT cursor, conversation, call FROM events WHERE caller = ? AND message_id = ?",
+            (caller, message_id),
+        )
+        if not rows:
+            return None
+        cursor, n, blob = rows[0]
+        found = self._read(f"{_FIELDS} WHERE e.cursor = ?", (cursor,))
+        return n or 0, to_event(found[0]) if found else None, blob
+
+    def calls_since(self, cursor: int) -> list[tuple[int, bytes, Event]]:
+        """Calls beyond a cursor: the caller's number, the note, the event."""
+        rows = self._read(
+            "SELECT cursor, caller, call FROM events"
+            " WHERE cursor > ? AND caller IS NOT NULL AND conversation IS NOT NULL"
+            " ORDER BY cursor",
+            (cursor,),
+        )
+        return [
+            (caller, blob, to_event(self._read(f"{_FIELDS} WHERE e.cursor = ?", (place,))[0]))
+            for place, caller, blob in rows
+        ]
 
     def seq_of(self, conversation: Conversation, message_id: str) -> int:
         return self._one(conversation, message_id, "seq") or 0
@@ -160,7 +183,7 @@ class Reader:
 
     def listing(self, principal: Principal, limit: int, before: int | None) -> list[dict[str, Any]]:
         """Conversations, last used first. ``save_touched`` first, or the order may lag."""
-        where = "touched < ?"
+        where = "touched > 0 AND touched < ?"
         params: list[Any] = [before if before is not None else 1 << 62]
         if not principal.is_owner:
             where += " AND (opener = ? OR EXISTS (SELECT 1 FROM json_each(members) WHERE value = ?))"
@@ -185,8 +208,8 @@ class Reader:
                     "agents": _decode(agents),
                     "parent": parent,
                     "opener": opener,
-                    "created_at": iso(created / 1000),
-                    "updated_at": iso((last[0][2] if last else created) / 1000),
+                    "created_at": iso_ms(created),
+                    "updated_at": iso_ms(last[0][2] if last else created),
                     "messages": last[0][0] if last else 0,
                     "last": last[0][1][:200] if last else "",
                     "cursor": touched,

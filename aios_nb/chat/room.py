@@ -13,21 +13,14 @@ from typing import Any
 from aios_nb import params as p
 from aios_nb.access import Principal
 from aios_nb.blobs import BlobStore
-from aios_nb.chat.exchange import (
-    MAX_HOPS,
-    Call,
-    Ended,
-    Exchange,
-    Request,
-    check_route,
-    check_size,
-    outcome_of,
-    with_ids,
-)
+from aios_nb.chat.calls import MAX_HOPS, Call, Request, check_route, check_size
+from aios_nb.chat.endings import Ended, outcome_of, with_ids
+from aios_nb.chat.exchange import Exchange
 from aios_nb.chat.export import export
 from aios_nb.chat.listening import LogWatch, ReplyStream, StoredStream
-from aios_nb.chat.log import Conversation, Draft, Log
+from aios_nb.chat.log import Conversation, Draft, DuplicateCall, Log
 from aios_nb.chat.reading import Reader
+from aios_nb.chat.recovery import recover
 from aios_nb.chat.runs import Run
 from aios_nb.config import Limits
 from aios_nb.envelope import (
@@ -77,14 +70,21 @@ class Chat:
         return {"conversation": conversation.id}
 
     async def send(self, principal: Principal, params: p.Send) -> dict[str, Any]:
-        taken = await self._take(principal, params)
-        if isinstance(taken, list):
-            return _ended_result(taken[0])
-        run = taken.runs[0]
-        if not params.wait:
-            return _accepted(run)
-        await run.settled()
-        return _result(run)
+        request = self._request(principal, params)
+        taken = await self.exchange.take(request)
+        if isinstance(taken, Call):
+            run = taken.runs[0]
+            if params.wait:
+                await run.settled()
+            else:
+                taken = await self._committed(taken, request)
+                if isinstance(taken, Call):
+                    return _accepted(run)
+            if isinstance(taken, Call) and taken.refusal is None:
+                return _result(run)
+            if isinstance(taken, Call):
+                taken = self.exchange.repeat_of(taken, request)
+        return _ended_result(taken[0])
 
     async def stream(self, principal: Principal, params: p.Stream) -> Notices:
         if params.agent is None:
@@ -92,49 +92,55 @@ class Chat:
                 raise InvalidParams("chat.stream takes agent and text, or a message_id to go on")
             found = self.exchange.find(principal, params.message_id)
         else:
-            if params.text is None:
-                raise InvalidParams("chat.stream takes agent and text, or a message_id to go on")
-            found = await self._take(principal, params)
+            request = self._request(principal, params)
+            found = await self._committed(await self.exchange.take(request), request)
         if isinstance(found, list):
             return _stored_stream(found[0], params.offset)
         return ReplyStream(found.runs[0], params.offset, _result)
 
-    async def _take(self, principal: Principal, params: p.Send | p.Stream) -> Call | list[Ended]:
-        assert params.agent is not None
-        assert params.text is not None
-        target = self._finder.resolve(params.agent, principal)
+    async def _committed(
+        self, taken: Call | list[Ended], request: Request
+    ) -> Call | list[Ended]:
+        """The same call when it is in the log; or, if its id was used before, how that ended."""
+        if isinstance(taken, Call):
+            try:
+                await taken.committed()
+            except DuplicateCall:
+                return self.exchange.repeat_of(taken, request)
+        return taken
+
+    def _request(self, principal: Principal, params: p.Send | p.Stream) -> Request:
+        if params.agent is None or params.text is None:
+            raise InvalidParams("chat.stream takes agent and text, or a message_id to go on")
         conversation = None
         if params.conversation is not None:
             conversation = self._log.visible(params.conversation, principal)
-        return await self.exchange.take(
-            Request(
-                principal,
-                self._voice(principal),
-                (target,),
-                params.text,
-                params.data,
-                self._blobs.check(params.files, principal) if params.files else (),
-                conversation,
-                params.message_id,
-                params.deadline_s,
-            )
+        return Request(
+            principal,
+            self._voice(principal),
+            (self._finder.resolve(params.agent, principal),),
+            params.text,
+            params.data,
+            self._blobs.check(params.files, principal) if params.files else (),
+            conversation,
+            params.message_id,
+            params.deadline_s,
         )
 
     async def post(self, principal: Principal, params: p.Post) -> dict[str, Any]:
         conversation = self._log.visible(params.conversation, principal)
-        taken = await self.exchange.take(
-            Request(
-                principal,
-                self._voice(principal, params.sender),
-                self._addressed(conversation, params.text, principal),
-                params.text,
-                None,
-                self._blobs.check(params.files, principal),
-                conversation,
-                params.message_id,
-                params.deadline_s,
-            )
+        request = Request(
+            principal,
+            self._voice(principal, params.sender),
+            self._addressed(conversation, params.text, principal),
+            params.text,
+            None,
+            self._blobs.check(params.files, principal),
+            conversation,
+            params.message_id,
+            params.deadline_s,
         )
+        taken = await self._committed(await self.exchange.take(request), request)
         if isinstance(taken, Call):
             replies = [(run.task.agent, run.task.reply_id) for run in taken.runs]
             message_id, seq = taken.message_id, taken.seq
@@ -179,7 +185,7 @@ class Chat:
 
     async def answer(self, principal: Principal, params: p.Answer) -> dict[str, Any]:
         run = self._open_run(principal, params.message_id)
-        await self.exchange.answer(run, params.text, self._voice(principal))
+        await self.exchange.backstage.answer(run, params.text, self._voice(principal))
         if not params.wait:
             return _accepted(run)
         await run.settled()
@@ -196,7 +202,7 @@ class Chat:
                     await run.changed()
             status = found.runs[0].status
         else:
-            status = _ended_status(found[0])
+            status = found[0].status
         return {"message_id": params.message_id, "status": status}
 
     def _open_run(self, principal: Principal, message_id: str) -> Run:
@@ -210,7 +216,7 @@ class Chat:
     # Marks on messages ---------------------------------------------------------------------
 
     async def edit(self, principal: Principal, params: p.Edit) -> dict[str, Any]:
-        check_size(params.text, None, ())
+        check_size(params.text)
         conversation = self._with_message(principal, params.conversation, params.message_id)
         if self._reader.sender_of(conversation, params.message_id) != principal.id:
             raise NotAllowed("only who wrote a message may edit it")
@@ -297,7 +303,7 @@ class Chat:
 
     def export(self, principal: Principal, params: p.Export) -> dict[str, Any]:
         conversation = self._log.visible(params.conversation, principal)
-        live = self.exchange.live_statuses(conversation)
+        live = self._live(conversation)
         events: list[Event] = []
         while page := self._reader.history(
             conversation, live, after=events[-1].seq if events else 0
@@ -305,13 +311,17 @@ class Chat:
             events += page
         return export(conversation, events, params.format)
 
+    def _live(self, conversation: Conversation) -> dict[str, Status]:
+        """message id → status, of what is under way."""
+        return {run.task.message_id: run.status for run in self.exchange.runs_in(conversation)}
+
     async def list(self, principal: Principal, params: p.List) -> dict[str, Any]:
         await self._log.save_touched()
         return {"conversations": self._reader.listing(principal, params.limit, params.before)}
 
     def history(self, principal: Principal, params: p.History) -> dict[str, Any]:
         conversation = self._log.visible(params.conversation, principal)
-        live = self.exchange.live_statuses(conversation)
+        live = self._live(conversation)
         events = self._reader.history(conversation, live, params.after, params.limit)
         return {
             "conversation": conversation.id,
@@ -343,21 +353,20 @@ class Chat:
         target = self._finder.resolve(request.recipient.id, principal)
         routing = request.routing or Routing(max_hops=MAX_HOPS)
         check_route(routing.path, target.id, routing.max_hops)
-        taken = await self.exchange.take(
-            Request(
-                principal,
-                self._voice(principal),
-                (target,),
-                request.content.task,
-                request.content.parameters,
-                self._blobs.check(request.content.files or [], principal),
-                await self._their_conversation(principal, target, request.conversation_id),
-                request.message_id,
-                _deadline_s(routing),
-                tuple(routing.path),
-                routing.max_hops,
-            )
+        ours = Request(
+            principal,
+            self._voice(principal),
+            (target,),
+            request.content.task,
+            request.content.parameters,
+            self._blobs.check(request.content.files or [], principal),
+            self._their_conversation(principal, target, request.conversation_id),
+            None if request.message_id is None else p.check_id(request.message_id),
+            _deadline_s(routing),
+            tuple(routing.path),
+            routing.max_hops,
         )
+        taken = await self._committed(await self.exchange.take(ours), ours)
         if isinstance(taken, list):
             ended = taken[0]
             result = _ended_result(ended)
@@ -390,7 +399,7 @@ class Chat:
             ),
         )
 
-    async def _their_conversation(
+    def _their_conversation(
         self, principal: Principal, target: Target, conversation_id: str | None
     ) -> Conversation | None:
         """Their conversation ids are chosen by the sender: a new one opens a conversation."""
@@ -405,7 +414,7 @@ class Chat:
     # Life ----------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        await self.exchange.recover()
+        await recover(self.exchange, self._log, self._reader)
 
     async def upkeep(self) -> None:
         """Now and then: write down what is kept in memory, forget what may be forgotten."""
@@ -427,11 +436,11 @@ def _deadline_s(routing: Routing) -> float:
     return routing.deadline_ms / 1000
 
 
-def _fields(task: Task, status: Status, outcome: Outcome) -> dict[str, Any]:
+def _fields(about: Task | Ended, status: Status, outcome: Outcome) -> dict[str, Any]:
     return {
-        "conversation": task.conversation,
-        "message_id": task.message_id,
-        "reply_id": task.reply_id,
+        "conversation": about.conversation,
+        "message_id": about.message_id,
+        "reply_id": about.reply_id,
         "status": status,
         "text": outcome.text,
         "data": outcome.data,
@@ -450,22 +459,11 @@ def _result(run: Run) -> dict[str, Any]:
     return _fields(run.task, Status.DONE, outcome_of(run))
 
 
-def _ended_status(ended: Ended) -> Status:
-    if ended.error is None:
-        return Status.DONE
-    if isinstance(ended.error, Cancelled):
-        return Status.CANCELLED
-    return Status(ended.error.data.get("status", "failed"))
-
-
 def _ended_result(ended: Ended) -> dict[str, Any]:
-    task = Task(
-        ended.agent, "", ended.message_id, ended.reply_id, ended.conversation, Sender("", "human"), ""
-    )
     if ended.error is not None:
-        raise with_ids(ended.error, task)
+        raise with_ids(ended.error, ended)
     assert ended.outcome is not None
-    return _fields(task, Status.DONE, ended.outcome)
+    return _fields(ended, Status.DONE, ended.outcome)
 
 
 def _stored_stream(ended: Ended, offset: int) -> StoredStream:

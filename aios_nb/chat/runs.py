@@ -163,7 +163,7 @@ class Run:
 
     def flush_rest(self, text: str) -> None:
         """Let listeners have what the agent returned without streaming it."""
-        if text.startswith(self.text):
+        if len(text) > self.length and (not self.length or text.startswith(self.text)):
             self._pieces.append(text[self.length :])
             self.length = len(text)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aios_nb.cli.output import Paint, moment, size
-from aios_nb.cli.values import data_lines
+from aios_nb.cli.values import data_lines, is_table, says_the_same
 from aios_nb.richtext import one_line, plain
 
 _INDENT = "  "
@@ -22,12 +22,10 @@ class Messages:
 
     def heading(self, whole: Mapping[str, Any]) -> list[str]:
         """Which conversation this is and who is in it."""
-        title = one_line(whole.get("title") or whole["conversation"])
         agents = ", ".join(self.who({"id": agent}) for agent in whole.get("agents", []))
-        lines = [self._paint(title, "bold")]
-        if agents:
-            lines.append(self._paint(f"{whole['conversation']} with {agents}", "dim"))
-        return lines
+        which = f"{whole['conversation']} with {agents}" if agents else str(whole["conversation"])
+        title = one_line(whole.get("title") or "")
+        return [*([self._paint(title, "bold")] if title else []), self._paint(which, "dim")]
 
     def who(self, sender: Mapping[str, Any]) -> str:
         """A short name: ours without the node, others with the start of it."""
@@ -60,11 +58,13 @@ class Messages:
         return _INDENT.join(parts)
 
     def _body(self, event: Mapping[str, Any]) -> Iterator[str]:
-        if event["text"]:
-            for line in plain(event["text"]).rstrip("\n").split("\n"):
+        text, data = event["text"], event["data"]
+        repeats = data is not None and says_the_same(text, data)
+        if text and not (repeats and is_table(data)):
+            for line in plain(text).rstrip("\n").split("\n"):
                 yield f"{_INDENT}{line}".rstrip()
-        if event["data"] is not None:
-            for line in data_lines(event["data"]):
+        if data is not None and (is_table(data) or not repeats):
+            for line in data_lines(data):
                 yield f"{_INDENT}{line}"
         for file in event["files"]:
             yield self._paint(f"{_INDENT}[{one_line(file['name'])}, {size(file['size'])}]", "dim")
@@ -77,4 +77,6 @@ class Messages:
             yield self._by_line({**event, "status": None}) + self._paint("  asks", "dim")
             yield f"{_INDENT}{text}"
         elif status in _ENDED_BADLY:
-            yield self._paint(f"{_INDENT}{who} {status}: {text}".rstrip(": "), _ENDED_BADLY[status])
+            # Some errors name the agent themselves.
+            line = text if text.startswith(f"{who} {status}") else f"{who} {status}: {text}"
+            yield self._paint(f"{_INDENT}{line}".rstrip(": "), _ENDED_BADLY[status])

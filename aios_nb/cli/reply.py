@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from aios_nb.cli.output import Paint, is_tty, size
-from aios_nb.cli.values import data_lines, save_files
+from aios_nb.cli.values import data_lines, is_table, save_files, says_the_same
 from aios_nb.client import Flow, SiteClient
 from aios_nb.envelope import new_id
 from aios_nb.errors import AiosError, UsageError
 from aios_nb.richtext import PlainStream, one_line, plain
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_ASCII_FRAMES = "|/-\\"
 _FRAME_S = 0.1
 _SAY_SECONDS_AFTER = 30
 """Frames without an answer, after which the spinner also counts the seconds."""
@@ -45,13 +46,15 @@ class Spinner:
             print(_ERASE_LINE, end="", flush=True)
 
     async def _spin(self) -> None:
+        utf8 = sys.stdout.encoding.lower().replace("-", "") == "utf8"
+        frames = _FRAMES if utf8 else _ASCII_FRAMES
         count = 0
         while True:
+            await asyncio.sleep(_FRAME_S)  # first: a quick answer needs no spinner
             waited = f" {count * _FRAME_S:.0f} s" if count > _SAY_SECONDS_AFTER else ""
-            print(f"\r{_FRAMES[count % len(_FRAMES)]}{waited}", end="", flush=True)
+            print(f"\r{frames[count % len(frames)]}{waited}", end="", flush=True)
             self._shown = True
             count += 1
-            await asyncio.sleep(_FRAME_S)
 
 
 class Asking:
@@ -119,7 +122,7 @@ class Asking:
             )
             params = {"message_id": result["message_id"], "offset": len(written.raw)}
         written.finish(result["text"])
-        if not self._live and not self._quiet and result["text"]:
+        if not self._live and not self._quiet and result["text"] and not _as_table(result):
             print(plain(result["text"]).rstrip("\n"))
         return result
 
@@ -153,14 +156,20 @@ class Asking:
             saved = await save_files(self._client, result["files"], self._save)
         if self._quiet:
             return
-        if result["data"] is not None:
-            print("\n".join(data_lines(result["data"])))
+        data = result["data"]
+        if data is not None and (is_table(data) or not says_the_same(result["text"], data)):
+            print("\n".join(data_lines(data)))
         for path in saved:
             print(f"saved {path}", file=sys.stderr)
         if not saved:
             for file in result["files"]:
                 line = f"[{one_line(file['name'])}, {size(file['size'])}: --save DIR keeps it]"
                 print(self._paint(line, "dim"), file=sys.stderr)
+
+
+def _as_table(result: dict[str, Any]) -> bool:
+    """The text repeats a table, which is shown instead."""
+    return is_table(result["data"]) and says_the_same(result["text"], result["data"])
 
 
 class _Written:

@@ -10,15 +10,16 @@ import sys
 import threading
 from collections.abc import Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from aios_nb.cli.output import Paint
+from aios_nb.cli.output import Paint, note
 from aios_nb.config import Settings
 from aios_nb.errors import AiosError, NotRunning, UsageError
 from aios_nb.home import Home, RunInfo
 from aios_nb.richtext import one_line
 
 if TYPE_CHECKING:
+    from aios_nb.agents.definition import Definition
     from aios_nb.node import Node
 
 _SHOWN_AGENTS = 8
@@ -29,23 +30,26 @@ def up(args: argparse.Namespace) -> int:
     stop = _until_signalled()
     said = _keep_stdout() if args.json else sys.stdout
     # After the descriptors are sorted out: agents may print while they are loaded.
-    node = _started(args)
+    definitions, node = _started(args)
     try:
+        if node.sibling_of is not None:
+            note(f"{node.sibling_of} is running already; this node is {node.name}")
         if args.json:
             print(json.dumps(_fields(node)), file=said, flush=True)
         else:
-            _welcome(node, said)
+            _welcome(node, said, [definition.name for definition in definitions])
         stop.wait()
     finally:
         node.stop()
     return 0
 
 
-def _started(args: argparse.Namespace) -> Node:
+def _started(args: argparse.Namespace) -> tuple[list[Definition], Node]:
     from aios_nb.node import Node
 
     try:
-        return Node(_settings(args), definitions=_definitions(args.agents)).start()
+        definitions = _definitions(args.agents)
+        return definitions, Node(_settings(args), definitions).start()
     except UsageError as error:
         # The command was understood; what it asked for does not work here.
         raise AiosError(error.message, hint=error.hint) from error
@@ -63,7 +67,7 @@ def _settings(args: argparse.Namespace) -> Settings:
     )
 
 
-def _definitions(refs: Sequence[str]) -> list[Any]:
+def _definitions(refs: Sequence[str]) -> list[Definition]:
     from aios_nb.agents.load import load_agents
 
     return [definition for ref in refs for definition in load_agents(ref)]
@@ -109,14 +113,15 @@ def _fields(node: Node) -> dict[str, str]:
     }
 
 
-def _welcome(node: Node, said: TextIO) -> None:
+def _welcome(node: Node, said: TextIO, own: Sequence[str]) -> None:
     run = _run_of(node)
     paint = Paint(said)
     names = [one_line(agent.name) for agent in node.agents()]
+    first = next((name for name in own if name in names), "echo")
     more = f" and {len(names) - _SHOWN_AGENTS} more" if len(names) > _SHOWN_AGENTS else ""
     which = f" --node {run.name}"
     print(f"{paint(run.name, 'bold')} is up at {run.url}", file=said)
     print(f"  agents  {', '.join(names[:_SHOWN_AGENTS]) or 'none yet'}{more}", file=said)
-    print(f"  ask     aios-nb ask{which} {names[0] if names else 'AGENT'} hello", file=said)
+    print(f"  ask     aios-nb ask{which} {first} hello", file=said)
     print(f"  chat    aios-nb chat{which}", file=said)
     print(paint("Ctrl-C stops it.", "dim"), file=said, flush=True)

@@ -20,12 +20,20 @@ _NAMES_MAX = 1000
 
 def data_lines(data: Any) -> list[str]:
     """A table as a table, all else as JSON."""
-    if _is_table(data):
+    if is_table(data):
         return _table_lines(data["columns"], data["rows"])
     return plain(json.dumps(data, indent=2, ensure_ascii=False)).split("\n")
 
 
-def _is_table(data: Any) -> bool:
+def says_the_same(text: str, data: Any) -> bool:
+    """Whether the text is only the data written out, as it is for an agent that returns data."""
+    try:
+        return bool(json.loads(text) == data)
+    except ValueError:
+        return False
+
+
+def is_table(data: Any) -> bool:
     return (
         isinstance(data, dict)
         and data.keys() >= {"columns", "rows"}

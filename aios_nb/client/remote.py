@@ -58,6 +58,7 @@ class RemoteClient:
         self._session: aiohttp.ClientSession | None = None
         self._link: Link | None = None
         self._linking = asyncio.Lock()
+        self._dialled = False
         self._farewells: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -135,7 +136,9 @@ class RemoteClient:
             if self._link is not None:
                 old, self._link = self._link, None
                 await old.close()
+            if self._dialled:
                 self._run = self._found_again()
+            self._dialled = True
             self._link = await self._dial()
             return self._link
 

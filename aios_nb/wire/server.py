@@ -138,7 +138,7 @@ class Server:
         try:
             admitted = self._admit(request, connection)
             if isinstance(admitted, Refusal):
-                return refused(admitted)
+                return _refused(request, admitted)
             route, who = admitted
             if route is _RPC:
                 return await self._rpc(request, connection, who)
@@ -266,12 +266,22 @@ class Server:
         link = next((self._links[name] for name in offered if name in self._links), None)
         if link is None:
             if "aios-peer-1" in offered:
-                return refused(Refusal(400, "peer links are not enabled on this node"))
+                return _refused(request, Refusal(400, "peer links are not enabled on this node"))
             hint = f"name the subprotocol {websocket.SUBPROTOCOL}"
-            return refused(Refusal(400, "no websocket subprotocol that is served here", hint))
-        if not web.WebSocketResponse(compress=False).can_prepare(request).ok:
-            return refused(Refusal(400, "this is not a websocket upgrade request"))
+            return _refused(
+                request, Refusal(400, "no websocket subprotocol that is served here", hint)
+            )
+        if not web.WebSocketResponse(protocols=offered).can_prepare(request).ok:
+            return _refused(request, Refusal(400, "this is not a websocket upgrade request"))
         return await link(request, who)
+
+
+def _refused(request: web.BaseRequest, refusal: Refusal) -> web.Response:
+    answer = refused(refusal)
+    if "Upgrade" in request.headers:
+        # Such a client may have sent more that is not HTTP.
+        answer.force_close()
+    return answer
 
 
 def _route(path: str) -> Route | None:

@@ -9,10 +9,10 @@ from aios_nb.agents import card_bytes, card_sha256, describe
 
 def test_a_card_is_canonical_json():
     card = describe(
-        lambda text: text, name="adder", title="Adder", about="Adds – ünïcode", tags=["math"]
+        lambda text: text, name="adder", title="Adder", about="Adds ünïcode", tags=["math"]
     ).card("a" * 32)
     expected = (
-        '{"about":"Adds – ünïcode","access":"network","engine":"thread","examples":[],'
+        '{"about":"Adds ünïcode","access":"network","engine":"thread","examples":[],'
         f'"id":"adder@{"a" * 32}","idempotent":false,"name":"adder","streams":false,'
         '"tags":["math"],"timeout_s":300.0,"title":"Adder","version":"1"}'
     ).encode()

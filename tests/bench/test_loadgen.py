@@ -171,7 +171,7 @@ def test_an_open_loop_counts_from_when_a_call_was_due(desk) -> None:
             session = session_for(node.target("rpc", 1))
             load = Load(seconds=calls / rate, rate=rate, keep=True)
             driving = asyncio.ensure_future(session.drive(load))
-            while session._loop is None or len(session._loop.lags) < calls:  # noqa: ASYNC110
+            while session._pace is None or len(session._pace.lags) < calls:  # noqa: ASYNC110
                 await asyncio.sleep(0)
             node.hold.set()  # every call is due by now, and only one was sent
             window = await driving

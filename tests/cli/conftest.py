@@ -36,12 +36,12 @@ class Cli:
     def __call__(
         self,
         *args: str,
-        input: str | None = None,
-        **env: str,  # noqa: A002
+        stdin: str = "",
+        **env: str,
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "aios_nb", *args],
-            input="" if input is None else input,
+            input=stdin,
             env=environment(self.home, **env),
             capture_output=True,
             text=True,

@@ -58,6 +58,14 @@ def test_a_conversation_is_listed_named_exported_and_deleted(site, tmp_path):
     assert site("history", conversation).returncode == 1
 
 
+def test_hostile_text_is_tame_in_history_and_on_export_to_the_terminal(site):
+    site("ask", "hostile", "x")
+    for args in (["history", "last"], ["export", "last", "-"], ["chats"]):
+        shown = site(*args).stdout
+        assert "\x1b" not in shown
+        assert "\u202e" not in shown
+
+
 def test_history_shows_who_said_what_and_what_failed(site):
     site("ask", "breaks", "please")
     shown = site("history", "last").stdout

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import io
-import sys
+from contextlib import redirect_stdout
 
 import pytest
 
@@ -16,7 +16,6 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     screen = Terminal()
-    monkeypatch.setattr(sys, "stdout", screen)
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -25,7 +24,8 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 def test_a_table_never_leaves_the_terminal(terminal: Terminal, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
-    output.table(("NAME", "ABOUT"), [("a", "long " * 30), ("東京" * 3, "x")])
+    with redirect_stdout(terminal):
+        output.table(("NAME", "ABOUT"), [("a", "long " * 30), ("東京" * 3, "x")])
     lines = terminal.getvalue().splitlines()
     assert all(output.cells_wide(line) <= 40 for line in lines)
     assert lines[1].endswith("…")

@@ -33,7 +33,7 @@ def test_up_prints_one_line_of_json_and_stops_cleanly(cli, tmp_path):
     assert said["url"].startswith("http://127.0.0.1:")
     assert said["mcp"] == said["url"] + "/mcp"
     assert said["home"] == str(cli.home)
-    assert stat.S_IMODE(os.stat(cli.home).st_mode) == 0o700
+    assert stat.S_IMODE(cli.home.stat().st_mode) == 0o700
     assert cli("ask", "loud", "x").stdout == "done\n"
     code, rest, errors = up.stop()
     assert (code, rest) == (0, "")
@@ -90,6 +90,13 @@ def test_an_agents_file_that_breaks_is_one_line(cli, tmp_path):
     assert "Traceback" not in done.stderr
 
 
+def test_a_taken_name_gets_a_number_and_is_said(cli):
+    first, second = cli.start("--name", "alice"), cli.start("--name", "alice")
+    first.stop()
+    assert second.said["name"] == "alice-2"
+    assert "alice is running already; this node is alice-2" in second.stop()[2]
+
+
 def test_two_nodes_must_be_told_apart(cli):
     first, second = cli.start("--name", "alice"), cli.start("--name", "bob")
     try:
@@ -138,6 +145,24 @@ def test_an_impostor_on_the_port_of_a_dead_node_is_named(cli):
             assert cli("doctor").returncode == 1
     finally:
         other.stop()
+
+
+def test_lab_and_bench_pass_their_options_on(cli):
+    import jupyterlab
+
+    assert cli("lab", "--version").stdout.strip() == jupyterlab.__version__
+    assert "JupyterLab" in cli("lab", "--help").stdout
+    assert cli("bench", "--help").returncode == 0
+    assert cli("bench", "--no-such-option").returncode == 2
+
+
+def test_lab_opens_the_quickstart_of_a_checkout(tmp_path):
+    from aios_nb.cli.lab import quickstart
+
+    found = quickstart(tmp_path)
+    assert found is not None
+    assert found.name == "quickstart.ipynb"
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -113,9 +113,7 @@ def test_in_process_calls_take_names_places_or_nothing():
         a: int
         b: str = "b"
 
-    methods, _ = dispatcher(
-        Method("two", Two, frozenset(Caller), handler=lambda _, params: params)
-    )
+    methods, _ = dispatcher(Method("two", Two, frozenset(Caller), handler=lambda _, params: params))
 
     async def main():
         return [
@@ -231,7 +229,9 @@ def test_a_stream_asked_without_events_gives_its_result_and_is_closed(serving):
     async def main():
         async with serving() as site:
             asking = asyncio.create_task(
-                site.rpc({"jsonrpc": "2.0", "method": "chat.stream", "id": 1, "params": ["e", "hi"]})
+                site.rpc(
+                    {"jsonrpc": "2.0", "method": "chat.stream", "id": 1, "params": ["e", "hi"]}
+                )
             )
             flow = await site.rooms["chat"].flows.get()
             flow.feed("dropped")

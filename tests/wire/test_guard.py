@@ -39,7 +39,9 @@ def status(answer: object) -> int:
 # Host and Origin ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1:4711", "localhost:4711", "[::1]:4711", "LocalHost:4711"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1:4711", "localhost:4711", "[::1]:4711", "LocalHost:4711"]
+)
 def test_the_node_answers_under_its_own_names(host):
     assert guard().screen({"Host": host}) is None
 
@@ -197,7 +199,9 @@ EVIL = {
     "null": {"Origin": "null"},
     "neighbour": {"Origin": "http://127.0.0.1:1"},
 }
-CALL = json.dumps({"jsonrpc": "2.0", "method": "chat.send", "params": ["e", "hi"], "id": 1}).encode()
+CALL = json.dumps(
+    {"jsonrpc": "2.0", "method": "chat.send", "params": ["e", "hi"], "id": 1}
+).encode()
 UPGRADE = {
     "Connection": "Upgrade",
     "Upgrade": "websocket",
@@ -286,7 +290,7 @@ def test_our_own_page_may_ask_but_gets_no_cors_header(serving):
 def test_no_answer_tells_a_version_and_each_says_nosniff(serving):
     async def main():
         async with serving() as site:
-            answers = [await site.http(m, p, headers=UPGRADE if p == "/ws" else {}) for m, p, _ in EVERYWHERE]
+            answers = [await site.http(method, path) for method, path, _ in EVERYWHERE]
             broken = await site.raw(b"NONSENSE\r\n\r\n")
             return answers, broken
 
@@ -302,10 +306,14 @@ def test_no_answer_tells_a_version_and_each_says_nosniff(serving):
 def test_two_host_headers_do_not_pass(serving):
     async def main():
         async with serving() as site:
-            lines = f"Host: {site.host}\r\nHost: evil.example\r\nAuthorization: Bearer {site.token}\r\n"
+            lines = (
+                f"Host: {site.host}\r\nHost: evil.example\r\nAuthorization: Bearer {site.token}\r\n"
+            )
             head = f"POST /rpc HTTP/1.1\r\n{lines}Connection: close\r\nContent-Length: {len(CALL)}\r\n\r\n"
             answer = await site.raw(head.encode() + CALL)
-            lines = f"Host: {site.host}\r\nAuthorization: Bearer {site.token}\r\nConnection: close\r\n"
+            lines = (
+                f"Host: {site.host}\r\nAuthorization: Bearer {site.token}\r\nConnection: close\r\n"
+            )
             absolute = f"GET http://evil.example/healthz HTTP/1.1\r\n{lines}\r\n"
             return answer, await site.raw(absolute.encode()), site.calls
 

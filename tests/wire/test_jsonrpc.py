@@ -62,7 +62,9 @@ def test_params_come_by_position_or_by_name_in_any_order(ask, params, result):
     assert ask(call("subtract", params, 1)) == (200, expected)
 
 
-@pytest.mark.parametrize("id_", ["1", '""', '"x"', "0", "-7", "1.0", "1e5", "null", "9" * 40, r'"é☃"'])
+@pytest.mark.parametrize(
+    "id_", ["1", '""', '"x"', "0", "-7", "1.0", "1e5", "null", "9" * 40, r'"é☃"']
+)
 def test_the_id_comes_back_as_it_was_sent(serving, id_):
     async def main():
         async with serving(conformance=True, extra=CONFORMANCE) as site:
@@ -88,7 +90,9 @@ def test_a_notification_is_never_answered_right_or_wrong(ask, body):
     assert ask(body) == (204, None)
 
 
-@pytest.mark.parametrize("method", ["foobar", "foo.get", "", "rpc.discover", "rpc.", "chat.nope", "__init__"])
+@pytest.mark.parametrize(
+    "method", ["foobar", "foo.get", "", "rpc.discover", "rpc.", "chat.nope", "__init__"]
+)
 def test_an_unknown_or_reserved_method_is_not_found(ask, method):
     assert code(ask(call(method, [], "1"))) == (METHOD, "1")
 
@@ -193,7 +197,9 @@ def test_an_empty_batch_is_one_invalid_request(ask):
     assert code(ask([])) == (REQUEST, None)
 
 
-@pytest.mark.parametrize("members", [[1], [1, 2, 3], [None, "x"], [[]], [{}], [[call("get_data", id=1)]]])
+@pytest.mark.parametrize(
+    "members", [[1], [1, 2, 3], [None, "x"], [[]], [{}], [[call("get_data", id=1)]]]
+)
 def test_each_member_that_is_no_request_gets_its_own_error(ask, members):
     status, answers = ask(members)
     assert status == 200

@@ -98,7 +98,9 @@ def as_another_user(port: int, request: bytes) -> bytes:
 CALL = b'{"jsonrpc":"2.0","method":"node.info","id":1}'
 
 
-def request(site, method: str, path: str, *, token: bool, more: str = "", body: bytes = b"") -> bytes:
+def request(
+    site, method: str, path: str, *, token: bool, more: str = "", body: bytes = b""
+) -> bytes:
     shown = f"Authorization: Bearer {site.token}\r\n" if token else ""
     head = f"{method} {path} HTTP/1.1\r\nHost: {site.host}\r\nConnection: close\r\n{shown}{more}"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body

@@ -16,6 +16,11 @@ UNIT = "raw aiohttp echo"
 STATELESS_MIN = 0.85
 DURABLE_MIN = 0.6
 
+_UNIT_NOTE = (
+    "The unit is `web.Application` with one handler that returns the body. The node uses aiohttp's"
+    " parser but neither its router nor its response object, so a light call can be cheaper."
+)
+
 Lines = Callable[[Contestant, Contestant, int], Mapping[str, tuple[Target, float | None]]]
 """Raw server, node, concurrency -> the lines to compare, each with its least ratio."""
 
@@ -56,7 +61,7 @@ def _compare(bench: Bench, lines: Lines) -> Result:
             for name, (_, least) in chosen.items():
                 rows.append(_row(name, concurrency, taken[name], taken[UNIT], least))
                 raw_windows[f"{name}, c={concurrency}"] = taken[name]
-    return Result(rows=rows, raw=raw_windows)
+    return Result(rows=rows, raw=raw_windows, notes=[_UNIT_NOTE])
 
 
 def windows(bench: Bench, targets: Mapping[str, Target]) -> dict[str, list[Window]]:

@@ -1,0 +1,127 @@
+"""What a running agent may ask of its node: the log, other agents, the person who asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from aios_nb.access import owner_of
+from aios_nb.chat.calls import Call, Request, check_route, check_size
+from aios_nb.chat.endings import outcome_of, status_draft
+from aios_nb.chat.log import Draft, Log
+from aios_nb.chat.reading import Reader
+from aios_nb.chat.runs import Run
+from aios_nb.envelope import AgentRow, Event, FileRef, Kind, Outcome, Sender, Status, new_id
+from aios_nb.errors import Cancelled, InvalidParams
+from aios_nb.ports import Finder, Target
+
+if TYPE_CHECKING:
+    from aios_nb.chat.exchange import Exchange
+
+ASK_USER_S = 3600.0
+"""A person has this long to answer an agent's question; the deadline waits meanwhile."""
+
+
+class Backstage:
+    """Serves all runs of a node."""
+
+    def __init__(self, exchange: Exchange, log: Log, reader: Reader, finder: Finder) -> None:
+        self._exchange = exchange
+        self._log = log
+        self._reader = reader
+        self._finder = finder
+
+    def context_of(self, run: Run) -> Sequence[Event]:
+        return self._reader.context(run.conversation, run.message_seq)
+
+    async def search_from(self, run: Run, words: str, limit: int) -> Sequence[AgentRow]:
+        return self._finder.search(words, limit, run.principal)
+
+    async def call_from(
+        self, run: Run, agent: str, text: str, data: Any, files: Sequence[FileRef]
+    ) -> Outcome:
+        """Ask another agent in a child conversation, with the hops and the time that are left."""
+        target = self._target_for(run, agent)
+        path = (*run.task.path, run.task.agent)
+        check_route(path, target.id, run.task.max_hops)
+        call = await self._exchange.take(
+            Request(
+                run.principal,
+                run.sender,
+                (target,),
+                text,
+                data,
+                tuple(files),
+                deadline_s=max(0.001, run.seconds_left),
+                path=path,
+                max_hops=run.task.max_hops,
+                parent=run.conversation.id,
+            )
+        )
+        assert isinstance(call, Call)  # its id is new
+        child = call.runs[0]
+        try:
+            await child.settled()
+            while not child.is_over:
+                # Its question is for whoever asked us.
+                question = child.question or ""
+                await self.answer(child, await self.ask_from(run, question), run.sender)
+                await child.settled()
+        except asyncio.CancelledError:
+            child.stop(Cancelled("its caller was stopped"))
+            raise
+        return outcome_of(child)
+
+    def _target_for(self, run: Run, agent: str) -> Target:
+        """With the rights of whoever asked first, unless the agent says it may call this one."""
+        mine = (run.target.may_call if run.target is not None else None) or ()
+        if agent in mine or agent.split("@")[0] in mine:
+            return self._finder.resolve(agent, owner_of(self._exchange.node_id))
+        return self._finder.resolve(agent, run.principal)
+
+    async def ask_from(self, run: Run, question: str) -> str:
+        """Ask whoever opened this, and wait. The deadline waits too."""
+        check_size(question)
+        await self._log.append(
+            run.conversation, status_draft(run, Status.INPUT_REQUIRED, question)
+        )
+        left = run.seconds_left
+        self._reschedule(run, ASK_USER_S)
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        run.answer = answer
+        run.question = question
+        run.status = Status.INPUT_REQUIRED
+        run.wake()
+        try:
+            return await answer
+        finally:
+            run.question = run.answer = None
+            self._reschedule(run, left)
+
+    def _reschedule(self, run: Run, seconds: float) -> None:
+        deadlines = self._exchange.deadlines
+        deadlines.remove(run)
+        run.deadline = asyncio.get_running_loop().time() + seconds
+        deadlines.add(run)
+
+    async def answer(self, run: Run, text: str, sender: Sender) -> None:
+        """Give a waiting run the answer to its question."""
+        check_size(text)
+        answer = run.answer
+        if answer is None or answer.done():
+            raise InvalidParams(f"message {run.task.message_id} waits for no answer")
+        run.answer = None  # taken: a second answer is refused from here on
+        try:
+            await self._log.append(
+                run.conversation,
+                Draft(new_id("m"), Kind.MESSAGE, sender, text, ref=run.task.message_id),
+                status_draft(run, Status.RUNNING),
+            )
+        except BaseException:
+            run.answer = answer
+            raise
+        run.status = Status.RUNNING
+        run.question = None
+        if not answer.done():
+            answer.set_result(text)

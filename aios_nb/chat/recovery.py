@@ -1,0 +1,74 @@
+"""Settles what the last life of a node left open.
+
+A run without an end was cut. If it had begun, nobody knows how far it came: it becomes
+``interrupted``. If it had not begun, or its agent is declared ``idempotent``, it goes on as soon
+as its agent is hosted again, within its deadline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from aios_nb.access import Principal
+from aios_nb.chat.calls import Call, CallNote, PlannedRun, read_note
+from aios_nb.chat.endings import failure_drafts, interrupted
+from aios_nb.chat.exchange import Exchange
+from aios_nb.chat.log import Conversation, Log
+from aios_nb.chat.reading import Reader
+from aios_nb.chat.runs import Run
+from aios_nb.envelope import Event, Status, Task
+
+
+async def recover(exchange: Exchange, log: Log, reader: Reader) -> None:
+    """Settle every call that is not known to be over."""
+    for number, blob, event in reader.calls_since(int(log.meta("settled_upto") or 0)):
+        conversation = log.get(event.conversation)
+        if conversation is not None:
+            await _recover(exchange, log, reader, number, read_note(blob), event, conversation)
+
+
+async def _recover(
+    exchange: Exchange,
+    log: Log,
+    reader: Reader,
+    number: int,
+    note: CallNote,
+    event: Event,
+    conversation: Conversation,
+) -> None:
+    call = Call((number, event.message_id), conversation)
+    for plan in note.runs:
+        rows = reader.outcome(conversation.n, event.seq, plan.reply_id)
+        if any(row.status is not None and row.status.is_final for row in rows):
+            continue
+        run = _run(exchange, note, plan, event, conversation)
+        run.started = not plan.queued or any(row.status is Status.RUNNING for row in rows)
+        if run.started and not plan.idempotent:
+            await log.append(conversation, *failure_drafts(run, interrupted()))
+        else:
+            call.runs.append(run)
+    if call.runs:
+        exchange.resume(call, event)
+
+
+def _run(
+    exchange: Exchange, note: CallNote, plan: PlannedRun, event: Event, conversation: Conversation
+) -> Run:
+    task = Task(
+        plan.agent,
+        event.text,
+        event.message_id,
+        plan.reply_id,
+        conversation.id,
+        event.sender,
+        note.caller,
+        event.data,
+        event.files,
+        note.path or (exchange.node_id,),
+        note.max_hops,
+    )
+    left_s = max(0.0, note.deadline_ms / 1000 - time.time())
+    deadline = asyncio.get_running_loop().time() + left_s
+    principal = Principal(note.kind, note.caller)
+    return Run(task, None, conversation, principal, deadline, exchange.backstage)
