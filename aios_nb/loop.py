@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import gc
 import sys
 import threading
 from collections.abc import Callable, Coroutine
@@ -142,3 +143,17 @@ class _Switching:
 
 
 _SWITCHING = _Switching()
+
+
+GC_THRESHOLD = 10_000
+"""New objects between two looks of the collector (Python's own: 700)."""
+
+
+def own_process() -> None:
+    """For a process that is nothing but a node: let the collector look less often.
+
+    What a request leaves behind goes by reference counts; looking for circles after every dozen
+    requests cost 5 to 13 % of their time. Not for a kernel: there the setting is the user's.
+    """
+    gc.freeze()
+    gc.set_threshold(GC_THRESHOLD, 20, 20)

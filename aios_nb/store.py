@@ -24,6 +24,7 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,24 +35,84 @@ log = logging.getLogger("aios_nb.store")
 
 T = TypeVar("T")
 
-CHECKPOINT_EVERY_WRITES = 4000
-"""About 20 MB of WAL at worst; a checkpoint then takes some ten milliseconds."""
+CHECKPOINT_PAGES = 12_000
+"""Pages in the WAL (48 MB) after which it is folded back into the database."""
+PAGES_PER_COMMIT = 5
+WRITES_PER_PAGE = 3
+"""Roughly: a commit touches the last page of each tree; rows fill pages."""
 BATCH_WRITES = 512
+INSERT_SIZES = (32, 8, 2, 1)
+"""Rows per statement; few sizes, so that few statements are prepared."""
 DISK_RETRY_S = 5.0
 
 _DISK = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
+class Insert:
+    """A table and its columns, to add rows to, many with one statement."""
+
+    def __init__(self, table: str, columns: Sequence[str]) -> None:
+        marks = f"({','.join('?' * len(columns))})"
+        head = f"INSERT INTO {table} ({','.join(columns)}) VALUES "
+        self._sql = {size: head + ",".join([marks] * size) for size in INSERT_SIZES}
+
+    def sql(self, rows: int) -> str:
+        """The statement for so many rows, one of ``INSERT_SIZES``."""
+        return self._sql[rows]
+
+
 class Tx:
-    """A transaction in progress. ``scratch`` is shared by its writes and dropped with it."""
+    """A transaction in progress. ``scratch`` is shared by its writes and dropped with it.
 
-    __slots__ = ("_connection", "execute", "scratch")
+    Every statement gives up the interpreter lock and, beside a busy cell, waits to get it back.
+    So rows are collected and added many to a statement, and a transaction that is one statement
+    needs no other.
+    """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self.execute = connection.execute
+    __slots__ = ("_begun", "_cursor", "_rows", "scratch")
+
+    def __init__(self, cursor: sqlite3.Cursor) -> None:
+        self._cursor = cursor
+        self._begun = False
+        self._rows: dict[Insert, list[tuple[Any, ...]]] = {}
         self.scratch: dict[Any, Any] = {}
+
+    def insert(self, into: Insert, row: tuple[Any, ...]) -> None:
+        """Add a row, at the latest with the commit. A conflict then fails the transaction."""
+        rows = self._rows.get(into)
+        if rows is None:
+            self._rows[into] = [row]
+        else:
+            rows.append(row)
+
+    def execute(self, sql: str, params: Sequence[Any] = ()) -> sqlite3.Cursor:
+        """Run a statement now, after the rows added before it."""
+        self._begin()
+        self._flush()
+        return self._cursor.execute(sql, params)
+
+    def commit(self) -> None:
+        if self._begun or len(self._rows) != 1 or len(next(iter(self._rows.values()))) > 1:
+            self._begin()
+        self._flush()
+        if self._begun:
+            self._cursor.execute("COMMIT")
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self._begun = True
+            self._cursor.execute("BEGIN IMMEDIATE")
+
+    def _flush(self) -> None:
+        for into, rows in self._rows.items():
+            done = 0
+            for size in INSERT_SIZES:
+                while len(rows) - done >= size:
+                    chunk = rows[done : done + size]
+                    self._cursor.execute(into.sql(size), [*chain.from_iterable(chunk)])
+                    done += size
+        self._rows.clear()
 
 
 class Store:
@@ -61,10 +122,12 @@ class Store:
         self.path = path
         self.mode: str = writer.execute("PRAGMA journal_mode").fetchone()[0]
         self._writer = writer
-        self._reader = reader
+        self._cursor = writer.cursor()
+        """One for all: making one per statement costs as much as the statement."""
+        self._reader = reader.cursor()
         self._waiting: list[_Write] = []
         self._scheduled = False
-        self._since_checkpoint = 0
+        self._pages = 0
         self._checkpoint: asyncio.Future[None] | None = None
         self._closed = False
 
@@ -139,7 +202,7 @@ class Store:
         while self._waiting:
             batch, self._waiting = self._waiting[:BATCH_WRITES], self._waiting[BATCH_WRITES:]
             self._commit(batch)
-        if self._since_checkpoint >= CHECKPOINT_EVERY_WRITES and self.mode == "wal":
+        if self._pages >= CHECKPOINT_PAGES and self.mode == "wal":
             self._start_checkpoint()
 
     def _commit(self, batch: Sequence[_Write]) -> None:
@@ -152,20 +215,18 @@ class Store:
             else:
                 _tell(batch[0][1], None, _translated(error))
             return
-        self._since_checkpoint += len(batch)
+        self._pages += PAGES_PER_COMMIT + len(batch) // WRITES_PER_PAGE
         for (_, done), value in zip(batch, results, strict=True):
             _tell(done, value, None)
 
     def _transact(self, batch: Sequence[_Write]) -> list[Any]:
-        connection = self._writer
-        tx = Tx(connection)
-        tx.execute("BEGIN IMMEDIATE")
+        tx = Tx(self._cursor)
         try:
             results = [apply(tx) for apply, _ in batch]
-            tx.execute("COMMIT")
+            tx.commit()
         except BaseException:
-            if connection.in_transaction:
-                connection.rollback()
+            if self._writer.in_transaction:
+                self._writer.rollback()
             raise
         return results
 
@@ -179,7 +240,7 @@ class Store:
 
     def _start_checkpoint(self) -> None:
         loop = asyncio.get_running_loop()
-        self._since_checkpoint = 0
+        self._pages = 0
         done = self._checkpoint = loop.create_future()
 
         def work() -> None:
@@ -212,7 +273,7 @@ class Store:
         waiting, self._waiting = self._waiting, []
         for _, done in waiting:
             _tell(done, None, Busy("the node is stopping"))
-        self._reader.close()
+        self._reader.connection.close()
         self._writer.close()
 
 

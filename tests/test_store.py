@@ -107,7 +107,7 @@ def test_a_listener_that_raises_harms_nobody_else(tmp_path: Path) -> None:
 def test_writes_go_on_while_a_checkpoint_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "CHECKPOINT_EVERY_WRITES", 10)
+    monkeypatch.setattr(store, "CHECKPOINT_PAGES", 10)
 
     async def main() -> None:
         opened = Store.open(tmp_path / "a.db")

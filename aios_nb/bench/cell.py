@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import sys
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 STEPS_PER_COUNT = 10_000
 SORTED_FLOATS = 1000
-NAME = "cell"
 
 
 class Cell:
@@ -82,18 +79,14 @@ def _listen(cell: Cell) -> None:
 
 
 def main() -> None:
-    import aios_nb
+    from aios_nb.bench.bare import start
 
-    aios_nb.up(name=NAME)
-    import aios_nb.bench.agents  # the decorators offer them on the running node
-
-    run_file = Path(os.environ["AIOS_HOME"]) / "run" / f"{NAME}.json"
-    run = json.loads(run_file.read_text())
+    node, ready = start("cell")
     cell = Cell()
-    ready = {key: run[key] for key in ("url", "token", "node_id")}
     print(json.dumps(ready | {"kinds": cell.kinds}), flush=True)
     threading.Thread(target=_listen, args=(cell,), daemon=True).start()
     cell.run()
+    node.stop()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The servers that are compared. Each is a child process on a loopback port of its own.
 
-A contestant prints one JSON line when it is ready; ours is the ready line of ``aios-nb up --json``.
+A contestant prints one JSON line when it is ready, as ``aios-nb up --json`` does.
 """
 
 from __future__ import annotations
@@ -162,19 +162,22 @@ def baseline(kind: str) -> contextlib.AbstractContextManager[Contestant]:
 
 
 @contextlib.contextmanager
-def node() -> Iterator[Contestant]:
-    """Our node with the bench agents, in a home of its own."""
+def _at_home(name: str, *arguments: str) -> Iterator[Contestant]:
     with tempfile.TemporaryDirectory(prefix="aios-bench-", ignore_cleanup_errors=True) as home:
-        arguments = ["-m", "aios_nb", "up", "--json", "--name", "bench"]
-        arguments += ["--agents", str(AGENTS_FILE)]
-        with running("node", arguments, child_env(AIOS_HOME=home, AIOS_BENCH="1")) as contestant:
+        with running(name, arguments, child_env(AIOS_HOME=home)) as contestant:
             yield contestant
 
 
-@contextlib.contextmanager
-def notebook() -> Iterator[Contestant]:
+def node() -> contextlib.AbstractContextManager[Contestant]:
+    """Our node with the bench agents and ``bench.echo``, in a home of its own."""
+    return _at_home("node", "-m", "aios_nb.bench.bare")
+
+
+def command() -> contextlib.AbstractContextManager[Contestant]:
+    """The same by the command that people type."""
+    return _at_home("up", "-m", "aios_nb", "up", "--json", "--agents", str(AGENTS_FILE))
+
+
+def notebook() -> contextlib.AbstractContextManager[Contestant]:
     """A process whose main thread is ours to keep busy while a node lives in it."""
-    with tempfile.TemporaryDirectory(prefix="aios-bench-", ignore_cleanup_errors=True) as home:
-        env = child_env(AIOS_HOME=home, AIOS_BENCH="1")
-        with running("notebook", ["-m", "aios_nb.bench.cell"], env) as contestant:
-            yield contestant
+    return _at_home("notebook", "-m", "aios_nb.bench.cell")

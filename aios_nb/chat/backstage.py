@@ -27,6 +27,7 @@ class Backstage:
     """Serves all runs of a node."""
 
     def __init__(self, exchange: Exchange, log: Log, reader: Reader, finder: Finder) -> None:
+        self.loop = asyncio.get_running_loop()
         self._exchange = exchange
         self._log = log
         self._reader = reader
@@ -88,7 +89,7 @@ class Backstage:
         )
         left = run.seconds_left
         self._reschedule(run, ASK_USER_S)
-        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[str] = self.loop.create_future()
         run.answer = answer
         run.question = question
         run.status = Status.INPUT_REQUIRED
@@ -102,7 +103,7 @@ class Backstage:
     def _reschedule(self, run: Run, seconds: float) -> None:
         deadlines = self._exchange.deadlines
         deadlines.remove(run)
-        run.deadline = asyncio.get_running_loop().time() + seconds
+        run.deadline = self.loop.time() + seconds
         deadlines.add(run)
 
     async def answer(self, run: Run, text: str, sender: Sender) -> None:

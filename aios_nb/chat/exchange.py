@@ -28,7 +28,7 @@ from aios_nb.chat.endings import (
     status_draft,
     status_of,
 )
-from aios_nb.chat.log import Conversation, Draft, DuplicateCall, Log
+from aios_nb.chat.log import Conversation, Draft, DuplicateCall, Log, Place
 from aios_nb.chat.reading import Reader
 from aios_nb.chat.runs import Deadlines, Lanes, Run
 from aios_nb.config import Limits
@@ -56,6 +56,7 @@ class Exchange:
         self._reader = reader
         self._finder = finder
         self._limits = limits
+        self._loop = asyncio.get_running_loop()
         self._calls: dict[tuple[int, str], Call] = {}
         self._open_runs = 0
         self._lost_upto: int | None = None
@@ -120,18 +121,18 @@ class Exchange:
             note.to_bytes(),
         )
 
-        def done(events: list[Event] | None, error: Exception | None) -> None:
-            if events is None:
+        def done(place: Place | None, error: Exception | None) -> None:
+            if place is None:
                 self._refuse(call, error or Busy("not stored"))
             else:
-                self._begin(call, events[0])
+                self._begin(call, place)
 
         self._log.submit(conversation, (draft,), done)
         return call
 
     def _plan(self, request: Request, key: tuple[int, str], conversation: Conversation) -> Call:
         call = Call(key, conversation)
-        now = asyncio.get_running_loop().time()
+        now = self._loop.time()
         principal = request.principal
         path = request.path or (self.node_id,)
         for target in request.targets:
@@ -173,11 +174,11 @@ class Exchange:
         self._open_runs += len(call.runs)
         self._calls[call.key] = call
 
-    def _begin(self, call: Call, event: Event) -> None:
+    def _begin(self, call: Call, place: Place) -> None:
         """The request is committed."""
-        call.seq, call.cursor = event.seq, event.cursor
+        call.seq, call.cursor = place
         for run, turn in zip(call.runs, call.turns, strict=True):
-            run.message_seq = event.seq
+            run.message_seq = call.seq
             self.deadlines.add(run)
             run.worker = self._spawn(self._work(call, run, turn))
         if not call.runs:
@@ -200,10 +201,10 @@ class Exchange:
     def resume(self, call: Call, event: Event) -> None:
         """After a restart: go on with what had not ended."""
         self._enlist(call)
-        self._begin(call, event)
+        self._begin(call, (event.seq, event.cursor))
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
+        task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
@@ -284,7 +285,7 @@ class Exchange:
             outcome, error = None, run.stop_reason  # told to stop: what it says now is too late
         self._count(run, time.monotonic() - began if began else 0.0)
         run.worker = None
-        self._end(call, run, outcome, error or interrupted())
+        self._end(call, run, outcome, error)
 
     async def _hosted_again(self, run: Run) -> Target:
         """After a restart: the agent, once it is there."""
@@ -300,7 +301,12 @@ class Exchange:
         self._agents_changed.set()
 
     def _end(
-        self, call: Call, run: Run, outcome: Outcome | None, error: RpcError, tries: int = 1
+        self,
+        call: Call,
+        run: Run,
+        outcome: Outcome | None,
+        error: RpcError | None,
+        tries: int = 1,
     ) -> None:
         """Commit how a run ended, then tell everyone."""
         drafts: Sequence[Draft]
@@ -309,14 +315,15 @@ class Exchange:
                 outcome = Outcome(run.text, outcome.data, outcome.files)
             drafts = (reply_draft(run, outcome),)
         else:
+            error = error or interrupted()
             drafts = failure_drafts(run, error)
 
-        def done(events: list[Event] | None, refused: Exception | None) -> None:
-            if events is not None:
+        def done(place: Place | None, refused: Exception | None) -> None:
+            if place is not None:
                 self._over(call, run, outcome, error)
             elif isinstance(refused, Busy) and tries < END_TRIES and not self._closing:
                 pause = END_PAUSE_S * 2**tries
-                asyncio.get_running_loop().call_later(
+                self._loop.call_later(
                     pause, self._end, call, run, outcome, error, tries + 1
                 )
             else:
@@ -328,17 +335,18 @@ class Exchange:
 
         self._log.submit(run.conversation, drafts, done)
 
-    def _over(self, call: Call, run: Run, outcome: Outcome | None, error: RpcError) -> None:
+    def _over(self, call: Call, run: Run, outcome: Outcome | None, error: RpcError | None) -> None:
         run.question = None
         if outcome is not None:
             run.flush_rest(outcome.text)
             run.outcome, run.status = outcome, Status.DONE
         else:
+            error = error or interrupted()
             run.error, run.status = error, status_of(error)
         self.deadlines.remove(run)
         self._lanes.leave((run.conversation.id, run.task.agent))
         self._open_runs -= 1
-        if call.is_over:
+        if len(call.runs) == 1 or call.is_over:
             self._calls.pop(call.key, None)
             if self._all_over is not None and not self._calls and not self._all_over.done():
                 self._all_over.set_result(None)
@@ -395,6 +403,6 @@ class Exchange:
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._calls:
-            self._all_over = asyncio.get_running_loop().create_future()
+            self._all_over = self._loop.create_future()
             await self._all_over
         self.deadlines.close()

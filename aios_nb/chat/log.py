@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 
 from aios_nb.access import Principal
-from aios_nb.envelope import Event, FileRef, Kind, Sender, Status, iso_ms, new_id
+from aios_nb.envelope import FileRef, Kind, Sender, Status, new_id
 from aios_nb.errors import InvalidParams
-from aios_nb.store import Store, Tx
+from aios_nb.store import Insert, Store, Tx
 
 LIVE_CONVERSATIONS = 4096
 """Conversations kept in memory; the others come back from the database when asked for."""
@@ -27,11 +27,22 @@ LIVE_CONVERSATIONS = 4096
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
-_INSERT = (
-    "INSERT INTO events (cursor, conversation, seq, message_id, kind, ref, sender, sender_type,"
-    " text, data, files, status, at, caller, call) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_EVENTS = Insert(
+    "events",
+    (
+        "cursor", "conversation", "seq", "message_id", "kind", "ref", "sender", "sender_type",
+        "text", "data", "files", "status", "at", "caller", "call",
+    ),  # fmt: skip
+)
+_CONVERSATIONS = Insert(
+    "conversations",
+    ("n", "id", "opener", "parent", "created", "title", "agents", "members"),
 )
 _CONVERSATION = "SELECT n, id, opener, title, agents, members, parent, created FROM conversations"
+
+
+Place = tuple[int, int]
+"""Where an event stands: ``seq`` in its conversation, ``cursor`` on its node."""
 
 
 class DuplicateCall(Exception):  # noqa: N818 - a finding, not a failure
@@ -102,6 +113,7 @@ class Log:
         newest = store.read("SELECT coalesce(max(cursor), 0) FROM events")[0][0]
         self.cursor: int = max(newest, int(self.meta("cursor_floor") or 0))
         """The place of the newest committed event."""
+        self._last_n: int = store.read("SELECT coalesce(max(n), 0) FROM conversations")[0][0]
         self._repair_touched()
 
     def meta(self, key: str) -> Any:
@@ -206,15 +218,19 @@ class Log:
         """Store title, agents and members as they are now (also before the first event)."""
 
         def apply(tx: Tx) -> int:
-            if conversation.n == 0:
-                return _insert_conversation(tx, conversation)
+            if conversation.n == 0 and conversation not in tx.scratch:
+                n = _insert(tx, conversation, self._last_n)
+                tx.scratch[conversation] = n, 0
+                return n
+            n = conversation.n or tx.scratch[conversation][0]
             tx.execute(
                 "UPDATE conversations SET title = ?, agents = ?, members = ? WHERE n = ?",
-                (*_columns(conversation), conversation.n),
+                (*_columns(conversation), n),
             )
-            return conversation.n
+            return n
 
         n = conversation.n = await self.store.write(apply)
+        self._last_n = max(self._last_n, n)
         self._touched[n] = max(1, self.cursor)
 
     async def delete(self, conversation: Conversation, keep_calls_after_ms: int) -> None:
@@ -239,20 +255,21 @@ class Log:
 
     # Appending -------------------------------------------------------------------------
 
-    def append(self, conversation: Conversation, *drafts: Draft) -> asyncio.Future[list[Event]]:
+    def append(self, conversation: Conversation, *drafts: Draft) -> asyncio.Future[Place]:
         """Commit these events next to each other; stores the conversation too if it is new.
 
-        Raises ``Busy`` or ``DuplicateCall``, and then nothing was stored.
+        The future holds the place of the last one. It raises ``Busy`` or ``DuplicateCall``, and
+        then nothing was stored.
         """
-        future: asyncio.Future[list[Event]] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Place] = asyncio.get_running_loop().create_future()
 
-        def done(events: list[Event] | None, error: Exception | None) -> None:
+        def done(place: Place | None, error: Exception | None) -> None:
             if future.done():
                 return
-            if events is None:
+            if place is None:
                 future.set_exception(error or DuplicateCall())
             else:
-                future.set_result(events)
+                future.set_result(place)
 
         self.submit(conversation, drafts, done)
         return future
@@ -261,63 +278,51 @@ class Log:
         self,
         conversation: Conversation,
         drafts: Sequence[Draft],
-        done: Callable[[list[Event] | None, Exception | None], None],
+        done: Callable[[Place | None, Exception | None], None],
     ) -> None:
         """The same with a callback, called in the moment of the commit."""
         at = int(time.time() * 1000)
-        stamp = iso_ms(at)
 
-        def apply(tx: Tx) -> tuple[int, list[Event]]:
-            execute, scratch = tx.execute, tx.scratch
-            place = scratch.get(conversation)
-            if place is None:
-                n, seq = conversation.n, conversation.last_seq
-                if n == 0:
-                    n = _insert_conversation(tx, conversation)
-            else:
-                n, seq = place
-            cursor = scratch.get(None, self.cursor)
-            events = []
+        def apply(tx: Tx) -> tuple[int, Place]:
+            scratch = tx.scratch
+            n, seq = scratch.get(conversation) or (conversation.n, conversation.last_seq)
+            if n == 0:
+                n = _insert(tx, conversation, self._last_n)
+            cursor = scratch.get("cursor", self.cursor)
             for d in drafts:
                 seq += 1
                 cursor += 1
-                sender, data, files = d.sender, d.data, d.files
-                row = (
-                    cursor, n, seq, d.message_id, d.kind, d.ref, sender.id, sender.type, d.text,
-                    None if data is None else _encode(data), _encode(files) if files else None,
-                    d.status, at, d.caller, d.call,
-                )  # fmt: skip
-                try:
-                    execute(_INSERT, row)
-                except sqlite3.IntegrityError as error:
-                    raise DuplicateCall from error
+                sender, data, files, status = d.sender, d.data, d.files, d.status
+                tx.insert(
+                    _EVENTS,
+                    (
+                        cursor, n, seq, d.message_id, d.kind._value_, d.ref, sender.id,
+                        sender.type, d.text, None if data is None else _encode(data),
+                        _encode(files) if files else None,
+                        None if status is None else status._value_, at, d.caller, d.call,
+                    ),  # fmt: skip
+                )
                 if files:
                     _share(tx, conversation, files)
-                events.append(
-                    Event(
-                        d.message_id, seq, d.kind, sender, d.text, data, files, d.ref, d.status,
-                        stamp, conversation.id, cursor,
-                    )  # fmt: skip
-                )
             scratch[conversation] = n, seq
-            scratch[None] = cursor
-            return n, events
+            scratch["cursor"] = cursor
+            return n, (seq, cursor)
 
-        def committed(placed: tuple[int, list[Event]] | None, error: Exception | None) -> None:
+        def committed(placed: tuple[int, Place] | None, error: Exception | None) -> None:
             if placed is None:
-                done(None, error)
+                taken = isinstance(error, sqlite3.IntegrityError)
+                done(None, DuplicateCall() if taken else error)
                 return
-            n, events = placed
-            newest = events[-1]
+            n, place = placed
             conversation.n = n
-            conversation.last_seq = newest.seq
-            for event in events:
-                conversation.ids.add(event.message_id)
-            self.cursor = newest.cursor
-            self._touched[n] = newest.cursor
+            conversation.last_seq, self.cursor = place
+            for d in drafts:
+                conversation.ids.add(d.message_id)
+            self._last_n = max(self._last_n, n)
+            self._touched[n] = self.cursor
             if self._waiters:
                 self._wake()
-            done(events, None)
+            done(place, None)
 
         self.store.submit(apply, committed)
 
@@ -394,16 +399,10 @@ def _columns(conversation: Conversation) -> tuple[str, str, str]:
     )
 
 
-def _insert_conversation(tx: Tx, conversation: Conversation) -> int:
-    done = tx.execute(
-        "INSERT INTO conversations (id, opener, parent, created, title, agents, members)"
-        " VALUES (?,?,?,?,?,?,?)",
-        (
-            conversation.id,
-            conversation.opener,
-            conversation.parent,
-            conversation.created,
-            *_columns(conversation),
-        ),
-    )
-    return int(done.lastrowid or 0)
+def _insert(tx: Tx, conversation: Conversation, last_n: int) -> int:
+    """Add a new conversation under the next number."""
+    n: int = tx.scratch.get("n", last_n) + 1
+    tx.scratch["n"] = n
+    row = (n, conversation.id, conversation.opener, conversation.parent, conversation.created)
+    tx.insert(_CONVERSATIONS, (*row, *_columns(conversation)))
+    return n

@@ -274,12 +274,8 @@ class Chat:
         self, principal: Principal, conversation: Conversation, kind: Kind, ref: str, text: str = ""
     ) -> dict[str, Any]:
         draft = Draft(new_id("e"), kind, self._voice(principal), text, ref=ref)
-        events = await self._log.append(conversation, draft)
-        return {
-            "conversation": conversation.id,
-            "message_id": draft.message_id,
-            "seq": events[0].seq,
-        }
+        seq, _ = await self._log.append(conversation, draft)
+        return {"conversation": conversation.id, "message_id": draft.message_id, "seq": seq}
 
     # Conversations as things -----------------------------------------------------------------
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 class Backstage(Protocol):
     """What a run needs of the exchange."""
 
+    loop: asyncio.AbstractEventLoop
+
     def context_of(self, run: Run) -> Sequence[Event]: ...
     async def call_from(
         self, run: Run, agent: str, text: str, data: Any, files: Sequence[FileRef]
@@ -91,7 +93,7 @@ class Run:
 
     @property
     def seconds_left(self) -> float:
-        return max(0.0, self.deadline - asyncio.get_running_loop().time())
+        return max(0.0, self.deadline - self._backstage.loop.time())
 
     @property
     def cancelled(self) -> bool:
@@ -151,14 +153,14 @@ class Run:
             if not waiter.done():
                 waiter.set_result(None)
 
-    async def changed(self) -> None:
-        """Return at the next piece of text or change of status."""
-        waiter = asyncio.get_running_loop().create_future()
+    def changed(self) -> asyncio.Future[None]:
+        """Done at the next piece of text or change of status."""
+        waiter = self._backstage.loop.create_future()
         self._waiters.append(waiter)
-        await waiter
+        return waiter
 
     async def settled(self) -> None:
-        while not self.is_settled:
+        while self.outcome is None and self.error is None and self.question is None:
             await self.changed()
 
     def flush_rest(self, text: str) -> None:

@@ -39,7 +39,8 @@ def ask(args: argparse.Namespace) -> None:
 def question(words: Sequence[str]) -> str:
     """The text on the command line; from standard input when it is ``-`` or a pipe alone."""
     if words and list(words) != ["-"]:
-        return " ".join(words)
+        # Bytes that the shell's locale could not read may well be UTF-8.
+        return " ".join(words).encode(errors="surrogateescape").decode(errors="replace")
     if not words and output.is_tty(sys.stdin):
         raise UsageError("nothing to ask", hint="aios-nb ask AGENT TEXT, or a pipe")
     raw = sys.stdin.buffer.read(TEXT_LIMIT_BYTES + 1)

@@ -45,8 +45,10 @@ def up(args: argparse.Namespace) -> int:
 
 
 def _started(args: argparse.Namespace) -> tuple[list[Definition], Node]:
+    from aios_nb.loop import own_process
     from aios_nb.node import Node
 
+    own_process()
     try:
         definitions = _definitions(args.agents)
         return definitions, Node(_settings(args), definitions).start()

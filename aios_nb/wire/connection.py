@@ -14,7 +14,8 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from aiohttp import web
-from aiohttp.web_protocol import RequestHandler
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.web_protocol import RequestHandler, RequestPayloadError
 
 from aios_nb.config import Limits
 from aios_nb.wire import uid
@@ -31,6 +32,9 @@ STALL_S = 60.0
 """A client that reads nothing for this long, with answers waiting, is cut off."""
 LINGER_S = 2.0
 """What a refused client still sends is read and dropped for this long, so that it sees why."""
+
+_CLIENT_FAULTS = (ConnectionError, RequestPayloadError, HttpProcessingError)
+"""The client left in the middle of its body, or sent one that is not in chunks as it said."""
 
 
 class Connection(RequestHandler):
@@ -107,13 +111,13 @@ class Connection(RequestHandler):
         """One line for bytes that are not HTTP, and for our own mistakes; details to the log."""
         if request.writer.output_size > 0:
             raise ConnectionResetError("the answer has begun; it cannot become an error")
-        if status >= 500:  # noqa: PLR2004
+        if status >= 500 and not isinstance(exc, _CLIENT_FAULTS):  # noqa: PLR2004
             ref = secrets.token_hex(4)
             log.error("internal error %s in %s", ref, request.method, exc_info=exc)
             answer = refused(Refusal(status, f"internal error {ref}"))
         else:
             log.debug("bad request: %s", exc)
-            answer = refused(Refusal(status, "this is not a valid HTTP request"))
+            answer = refused(Refusal(400, "this is not a valid HTTP request"))
         answer.force_close()
         return answer
 

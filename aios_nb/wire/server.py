@@ -29,6 +29,7 @@ from aios_nb.wire.sse import Events
 log = logging.getLogger(__name__)
 
 BACKLOG = 1024
+PORT_MAX = 65_535
 STOP_WAIT_S = 2.0
 """How long answers that are being written may take when the server stops."""
 
@@ -271,7 +272,11 @@ class Server:
             return _refused(
                 request, Refusal(400, "no websocket subprotocol that is served here", hint)
             )
-        if not web.WebSocketResponse(protocols=offered).can_prepare(request).ok:
+        try:
+            ready = web.WebSocketResponse(protocols=offered).can_prepare(request).ok
+        except ValueError:  # a key that is not even ASCII
+            ready = False
+        if not ready:
             return _refused(request, Refusal(400, "this is not a websocket upgrade request"))
         return await link(request, who)
 
@@ -309,11 +314,13 @@ async def _continue(request: web.BaseRequest) -> None:
 
 
 def _bind(host: str, port: int) -> socket.socket:
+    if not 0 <= port <= PORT_MAX:  # the system would take the rest of the division
+        raise UsageError(f"there is no port {port}", hint=f"choose 0 to {PORT_MAX}")
     try:
         found = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-    except (OSError, OverflowError, UnicodeError):
+    except (OSError, UnicodeError):
         raise UsageError(f"{host!r} is no address of this machine") from None
     family, _, _, _, address = found[0]
     # With protocol 0 asyncio would leave Nagle's delay on.
@@ -322,15 +329,15 @@ def _bind(host: str, port: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
         listening.listen(BACKLOG)
-    except (OSError, OverflowError) as problem:
+    except OSError as problem:
         listening.close()
         raise _bind_problem(host, port, problem) from None
     listening.setblocking(False)  # noqa: FBT003
     return listening
 
 
-def _bind_problem(host: str, port: int, problem: Exception) -> UsageError:
-    code = getattr(problem, "errno", None)
+def _bind_problem(host: str, port: int, problem: OSError) -> UsageError:
+    code = problem.errno
     if code == errno.EADDRINUSE:
         return UsageError(
             f"port {port} on {host} is in use", hint="choose another, or leave it out for any"
@@ -339,4 +346,4 @@ def _bind_problem(host: str, port: int, problem: Exception) -> UsageError:
         return UsageError(f"port {port} needs more rights", hint="choose one above 1023")
     if code == errno.EADDRNOTAVAIL:
         return UsageError(f"{host!r} is no address of this machine")
-    return UsageError(f"cannot listen on {host} port {port}", hint="a port is 0 to 65535")
+    return UsageError(f"cannot listen on {host} port {port}")

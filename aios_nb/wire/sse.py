@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import HttpVersion11, web
 
+from aios_nb.config import KB
 from aios_nb.errors import Cancelled
 from aios_nb.wire import jsonrpc
 from aios_nb.wire.replies import HEADERS
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from aios_nb.wire.dispatch import Dispatcher
 
 GATHER_S = 0.005
+GATHER_BYTES = 64 * KB
+"""More than this does not wait, and lets others have a turn: an agent may never pause."""
 KEEPALIVE_S = 15.0
 _HEADERS = {**HEADERS, "Content-Type": "text/event-stream", "X-Accel-Buffering": "no"}
 
@@ -35,6 +38,7 @@ class Events:
         self._response = web.StreamResponse(headers=_HEADERS)
         self._chunked = request.version >= HttpVersion11
         self._waiting: list[bytes] = []
+        self._waiting_bytes = 0
         self._wrote_at = 0.0
         self._flush_timer: asyncio.TimerHandle | None = None
         self._keepalive_timer: asyncio.TimerHandle | None = None
@@ -82,6 +86,9 @@ class Events:
                 self._event(b"data: %b\n\n" % jsonrpc.result(call.id, await notices.result()))
             async for item in notices:
                 self._event(b"%b%b}\n\n" % (head, jsonrpc.encode(item)))
+                if self._waiting_bytes > GATHER_BYTES:
+                    self._flush()
+                    await asyncio.sleep(0)
                 if connection.writing_paused:
                     await connection.drained()
             if not notices.result_first:
@@ -98,6 +105,7 @@ class Events:
 
     def _event(self, event: bytes) -> None:
         self._waiting.append(event)
+        self._waiting_bytes += len(event)
         if self._flush_timer is None:
             now = self._loop.time()
             if now - self._wrote_at >= GATHER_S:
@@ -112,6 +120,7 @@ class Events:
         if self._waiting:
             data = b"".join(self._waiting)
             self._waiting.clear()
+            self._waiting_bytes = 0
             self._write(data)
             self._wrote_at = self._loop.time()
 

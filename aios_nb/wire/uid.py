@@ -100,9 +100,13 @@ def _row_keys(peer: tuple[Ip, int], local: tuple[Ip, int]) -> tuple[bytes, bytes
     """What the row says in each table; a v4 connection of a v6 socket is in the second, mapped."""
     narrow = [_hex(ip.packed, port) for ip, port in (peer, local)]
     if peer[0].version == 6:  # noqa: PLR2004
-        return b"", b" %b %b %02X " % (*narrow, _ESTABLISHED)
+        return b"", _row(narrow)
     wide = [_hex(bytes(10) + b"\xff\xff" + ip.packed, port) for ip, port in (peer, local)]
-    return b" %b %b %02X " % (*narrow, _ESTABLISHED), b" %b %b %02X " % (*wide, _ESTABLISHED)
+    return _row(narrow), _row(wide)
+
+
+def _row(ends: list[bytes]) -> bytes:
+    return b" %b %02X " % (b" ".join(ends), _ESTABLISHED)
 
 
 def _hex(packed: bytes, port: int) -> bytes:

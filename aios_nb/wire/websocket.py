@@ -23,7 +23,7 @@ import msgspec
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from aios_nb.access import ANYONE, Principal
-from aios_nb.config import Limits
+from aios_nb.config import KB, Limits
 from aios_nb.errors import Busy, Cancelled, InvalidParams, UsageError
 from aios_nb.identity import read_nonce
 from aios_nb.wire import jsonrpc
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from aios_nb.ports import Notices
     from aios_nb.wire.connection import Connection
     from aios_nb.wire.dispatch import Bound, Dispatcher
+    from aios_nb.wire.methods import Handler
 
 SUBPROTOCOL = "aios-rpc-1"
 HEARTBEAT_S = 20.0
@@ -45,6 +46,10 @@ CLOSE_WRONG_TOKEN = 4401
 CLOSE_PLAIN_HTTP = 4403
 CLOSE_TOO_SLOW = 4408
 CLOSE_TOO_MANY = 4429
+OUT_BYTES = 64 * KB
+"""More than this does not wait for the end of the turn."""
+FRAMES_PER_TURN = 100
+"""A client that sends without end must let others have a turn."""
 HELLO_BYTES = 4096
 """The two messages of the handshake are short."""
 _BODY = (WSMsgType.TEXT, WSMsgType.BINARY)
@@ -110,6 +115,7 @@ class Sockets:
         """Close every socket, cancel every call."""
         for socket in tuple(self._open):
             socket.hurry(WSCloseCode.GOING_AWAY)
+        await asyncio.sleep(0)  # a call that was made in this very turn gets to its first await
         for task in tuple(self.calls):
             task.cancel()
         if self.calls:
@@ -138,6 +144,7 @@ class Socket:
         self._ws.headers.update(HEADERS)
         self._calls = 0
         self._out: list[bytes] = []
+        self._out_bytes = 0
         self._watches: dict[str, asyncio.Task[None]] = {}
         self._flows: set[asyncio.Task[None]] = set()
         self._watch_ids = itertools.count(1)
@@ -227,7 +234,7 @@ class Socket:
         ws = self._ws
         connection = self._connection
         may_greet = True
-        while True:
+        for turn in itertools.count(1):
             frame = await ws.receive()
             if frame.type not in _BODY:
                 return
@@ -239,6 +246,8 @@ class Socket:
             if connection.writing_paused:
                 # Who does not read is not read: nothing may pile up here.
                 await connection.drained()
+            elif turn % FRAMES_PER_TURN == 0:
+                await asyncio.sleep(0)
 
     def _take(self, data: bytes, kind: int) -> None:
         got = self._dispatcher.read(data)
@@ -291,8 +300,7 @@ class Socket:
             raise Busy("too many open streams on this node", hint="close some")
         params = bound.params(call.params)
         watch = f"w{next(self._watch_ids)}"
-        given = bound.handler(self._principal, params)  # type: ignore[misc]
-        flow = self._loop.create_task(self._flow(given, call, watch, kind))
+        flow = self._loop.create_task(self._flow(bound, params, call, watch, kind))
         self._sockets.flows += 1
         self._flows.add(flow)
         self._watches[watch] = flow
@@ -309,11 +317,13 @@ class Socket:
             raise InvalidParams(f"no watch {watch} on this connection")
         flow.cancel()
 
-    async def _flow(self, given: Any, call: Call, watch: str, kind: int) -> None:
+    async def _flow(self, bound: Bound, params: Any, call: Call, watch: str, kind: int) -> None:
         notices: Notices | None = None
         try:
+            # Called here, not before: a socket that closes at once leaves nothing half begun.
+            given = cast("Handler", bound.handler)(self._principal, params)
             notices = await given if hasattr(given, "__await__") else given
-            await self._pump(notices, call, watch, kind)
+            await self._pump(cast("Notices", notices), call, watch, kind)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -341,6 +351,8 @@ class Socket:
             params = jsonrpc.encode(item)
             # An event is an object with members: its own brace gives way to the one in the head.
             self._send(b"%b%b}" % (head, params[1:] if notices.result_first else params), kind)
+            if not self._out:  # just written: this flow may be one that never pauses
+                await asyncio.sleep(0)
             if connection.writing_paused:
                 await connection.drained()
         if not notices.result_first and call.id is not ABSENT:
@@ -363,12 +375,16 @@ class Socket:
             self._loop.call_soon(self._flush)
         self._out.append(head)
         self._out.append(data)
+        self._out_bytes += size
+        if self._out_bytes > OUT_BYTES:
+            self._flush()
 
     def _flush(self) -> None:
         if not self._out:
             return
         data = b"".join(self._out)
         self._out.clear()
+        self._out_bytes = 0
         transport = self._request.transport
         if transport is not None and not transport.is_closing() and not self._ws.closed:
             transport.write(data)

@@ -53,6 +53,7 @@ def test_a_reply_is_a_str_with_more():
 
 
 def test_a_reply_becomes_a_table():
+    pytest.importorskip("pandas")
     table = {"columns": ["a", "b"], "rows": [[1, None], [2, "x"]]}
     frame = Reply("", table).df()
     assert list(frame.columns) == ["a", "b"]

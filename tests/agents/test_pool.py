@@ -77,6 +77,20 @@ def test_work_given_while_a_thread_is_about_to_end_is_not_lost():
     pool.close()
 
 
+def test_a_thread_that_was_just_given_work_may_not_end():
+    pool = Pool("aios-agent-test")
+    go = threading.Event()
+    run(pool, Piece())
+    piece = Piece(go.wait)
+    worker = pool.submit(piece)
+    assert pool.leave(worker) is False
+    go.set()
+    piece.wait()
+    assert pool.leave(worker) is True
+    worker.give(None)
+    worker.join(CEILING_S)
+
+
 def test_a_stopped_piece_that_had_not_begun_never_runs():
     pool = Pool("aios-agent-test")
     piece = Piece()

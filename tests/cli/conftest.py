@@ -32,6 +32,7 @@ class Cli:
 
     def __init__(self, home: Path) -> None:
         self.home = home
+        self._started: list[Up] = []
 
     def __call__(
         self,
@@ -57,7 +58,17 @@ class Cli:
         return json.loads(done.stdout)
 
     def start(self, *args: str) -> Up:
-        return Up(self.home, *args)
+        up = Up(self.home, *args)
+        self._started.append(up)
+        return up
+
+    def end(self) -> None:
+        """Leave no node behind, also when a test failed half way."""
+        for up in self._started:
+            if up.process.poll() is None:
+                up.process.kill()
+            if up.process.stdout is not None and not up.process.stdout.closed:
+                up.process.communicate(timeout=WAIT_S)
 
 
 class Up:
@@ -89,9 +100,11 @@ class Up:
 
 
 @pytest.fixture
-def cli(aios_home: Path) -> Cli:
+def cli(aios_home: Path) -> Iterator[Cli]:
     """The command line in a home of its own, where nothing runs."""
-    return Cli(aios_home)
+    made = Cli(aios_home)
+    yield made
+    made.end()
 
 
 @pytest.fixture(scope="session")
@@ -99,8 +112,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
     """The command line in a home where one node runs, with the agents for tests."""
     cli = Cli(tmp_path_factory.mktemp("site") / "home")
     up = cli.start("--name", "alice", "--agents", str(AGENTS))
+    yield cli
     try:
-        yield cli
-    finally:
         code, out, _ = up.stop()
+    finally:
+        cli.end()
     assert (code, out) == (0, "")

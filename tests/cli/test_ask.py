@@ -14,6 +14,14 @@ def test_a_question_can_come_through_a_pipe(site):
     assert site("ask", "echo", "-", stdin="two\nlines\n").stdout == "two\nlines\n"
 
 
+def test_a_question_survives_a_locale_without_unicode(site):
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    assert site.json("ask", "echo", "東京")["text"] == "東京"
+    done = site("ask", "--json", "echo", "東京", **plain)
+    assert json.loads(done.stdout)["text"] == "東京"
+    assert site("ask", "echo", "東京", PYTHONIOENCODING="ascii").stdout == "??\n"
+
+
 def test_an_empty_pipe_asks_nothing(site):
     done = site("ask", "echo", stdin="\n")
     assert done.returncode == 2

@@ -55,13 +55,15 @@ def test_up_without_json_says_how_to_ask(cli):
         text=True,
     )
     assert process.stdout is not None
-    lines = [process.stdout.readline() for _ in range(4)]
+    try:
+        lines = [process.stdout.readline() for _ in range(4)]
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode == 0
     assert lines[0].startswith("carol is up at http://127.0.0.1:")
     assert "echo" in lines[1]
     assert "aios-nb ask --node carol" in lines[2]
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
-    assert process.returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -83,19 +83,41 @@ def test_a_refused_caller_runs_nothing(row):
     assert room.calls == []
 
 
-CONTRACT = """
-    node.info node.peers node.callers nodes.allow nodes.block
-    agents.list agents.search agents.watch agents.withdraw agents.card
-    chat.open chat.send chat.stream chat.post chat.answer chat.cancel chat.edit chat.react
-    chat.join chat.leave chat.rename chat.delete chat.export chat.list chat.history chat.watch
-    aios.message
-""".split()
+CONTRACT = {
+    "node.info",
+    "node.peers",
+    "node.callers",
+    "nodes.allow",
+    "nodes.block",
+    "agents.list",
+    "agents.search",
+    "agents.watch",
+    "agents.withdraw",
+    "agents.card",
+    "chat.open",
+    "chat.send",
+    "chat.stream",
+    "chat.post",
+    "chat.answer",
+    "chat.cancel",
+    "chat.edit",
+    "chat.react",
+    "chat.join",
+    "chat.leave",
+    "chat.rename",
+    "chat.delete",
+    "chat.export",
+    "chat.list",
+    "chat.history",
+    "chat.watch",
+    "aios.message",
+}
 
 
 def test_the_table_has_each_name_once_and_the_whole_contract():
     names = [row.name for row in METHODS]
     assert len(names) == len(set(names))
-    assert set(CONTRACT) <= set(names)
+    assert set(names) >= CONTRACT
 
 
 def test_a_method_without_a_handler_is_found_out_at_once():

@@ -48,9 +48,21 @@ def test_the_node_answers_under_its_own_names(host):
 
 @pytest.mark.parametrize(
     "host",
-    [None, "", "evil.example", "evil.example:4711", "127.0.0.1", "127.0.0.1:80", "localhost:4712",
-     "localhost.:4711", "127.0.0.2:4711", "0.0.0.0:4711", "127.0.0.1:4711 ", "localhost:4711@evil.example"],
-)  # fmt: skip
+    [
+        None,
+        "",
+        "evil.example",
+        "evil.example:4711",
+        "127.0.0.1",
+        "127.0.0.1:80",
+        "localhost:4712",
+        "localhost.:4711",
+        "127.0.0.2:4711",
+        "0.0.0.0:4711",
+        "127.0.0.1:4711 ",
+        "localhost:4711@evil.example",
+    ],
+)
 def test_other_names_are_misdirected(host):
     assert status(guard().screen({"Host": host} if host is not None else {})) == 421
 
@@ -62,9 +74,19 @@ def test_its_own_pages_may_call(origin):
 
 @pytest.mark.parametrize(
     "origin",
-    ["null", "", "http://evil.example", "http://127.0.0.1:4712", "http://127.0.0.1", "http://localhost:8888",
-     "https://127.0.0.1:4711", "http://127.0.0.1:4711.evil.example", "http://127.0.0.1:4711/", "file://"],
-)  # fmt: skip
+    [
+        "null",
+        "",
+        "http://evil.example",
+        "http://127.0.0.1:4712",
+        "http://127.0.0.1",
+        "http://localhost:8888",
+        "https://127.0.0.1:4711",
+        "http://127.0.0.1:4711.evil.example",
+        "http://127.0.0.1:4711/",
+        "file://",
+    ],
+)
 def test_other_pages_may_not(origin):
     assert status(guard().screen({"Host": "localhost:4711", "Origin": origin})) == 403
 
@@ -104,9 +126,21 @@ def test_the_token_makes_the_owner_and_nothing_else_does():
 
 @pytest.mark.parametrize(
     "shown",
-    [None, "", "Bearer", "Bearer ", f"Bearer {TOKEN[:-1]}", f"Bearer {TOKEN}x", f"Bearer {TOKEN} x",
-     "Bearer " + "u" * 43, f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN.upper()}", "Bearer \udcff"],
-)  # fmt: skip
+    [
+        None,
+        "",
+        "Bearer",
+        "Bearer ",
+        f"Bearer {TOKEN[:-1]}",
+        f"Bearer {TOKEN}x",
+        f"Bearer {TOKEN} x",
+        "Bearer " + "u" * 43,
+        f"Basic {TOKEN}",
+        TOKEN,
+        f"Bearer {TOKEN.upper()}",
+        "Bearer \udcff",
+    ],
+)
 @pytest.mark.parametrize("need", [Need.TOKEN, Need.HELLO])
 def test_no_or_a_wrong_token_is_never_the_owner(shown, need):
     headers = {} if shown is None else {"Authorization": shown}
@@ -210,13 +244,16 @@ UPGRADE = {
     "Sec-WebSocket-Protocol": "aios-rpc-1",
 }
 EVERYWHERE = [
-    *((method, path + (SHA if path.endswith("/") else ""), route.need)
-      for path, route in ROUTES.items() for method in sorted(route.methods)),
+    *(
+        (method, path + (SHA if path.endswith("/") else ""), route.need)
+        for path, route in ROUTES.items()
+        for method in sorted(route.methods)
+    ),
     ("GET", "/nowhere", Need.NOTHING),
     ("OPTIONS", "/rpc", Need.TOKEN),
     ("OPTIONS", "/ws", Need.HELLO),
     ("DELETE", f"/blobs/{SHA}", Need.TOKEN),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("evil", EVIL)
@@ -309,7 +346,8 @@ def test_two_host_headers_do_not_pass(serving):
             lines = (
                 f"Host: {site.host}\r\nHost: evil.example\r\nAuthorization: Bearer {site.token}\r\n"
             )
-            head = f"POST /rpc HTTP/1.1\r\n{lines}Connection: close\r\nContent-Length: {len(CALL)}\r\n\r\n"
+            size = f"Connection: close\r\nContent-Length: {len(CALL)}\r\n\r\n"
+            head = f"POST /rpc HTTP/1.1\r\n{lines}{size}"
             answer = await site.raw(head.encode() + CALL)
             lines = (
                 f"Host: {site.host}\r\nAuthorization: Bearer {site.token}\r\nConnection: close\r\n"

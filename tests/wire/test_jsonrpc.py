@@ -29,12 +29,12 @@ def ask(serving):
     return ask
 
 
-def call(method: str, params: Any = ..., id: Any = ..., **more: Any) -> dict[str, Any]:
+def call(method: str, params: Any = ..., id_: Any = ..., **more: Any) -> dict[str, Any]:
     body: dict[str, Any] = {"jsonrpc": "2.0", "method": method, **more}
     if params is not ...:
         body["params"] = params
-    if id is not ...:
-        body["id"] = id
+    if id_ is not ...:
+        body["id"] = id_
     return body
 
 
@@ -68,8 +68,8 @@ def test_params_come_by_position_or_by_name_in_any_order(ask, params, result):
 def test_the_id_comes_back_as_it_was_sent(serving, id_):
     async def main():
         async with serving(conformance=True, extra=CONFORMANCE) as site:
-            body = '{"id": %s , "method": "get_data", "jsonrpc": "2.0"}' % id_
-            return await site.rpc(body.encode(), token=None)
+            body = b'{"id": %b , "method": "get_data", "jsonrpc": "2.0"}' % id_.encode()
+            return await site.rpc(body, token=None)
 
     answer = asyncio.run(main())
     assert answer.body == b'{"jsonrpc":"2.0","result":["hello",5],"id":%b}' % id_.encode()
@@ -122,7 +122,7 @@ def test_wrong_params_are_invalid_and_the_id_is_echoed(ask, method, params):
 
 
 def test_missing_params_are_invalid_when_some_are_needed(ask):
-    assert code(ask(call("subtract", id=9))) == (PARAMS, 9)
+    assert code(ask(call("subtract", id_=9))) == (PARAMS, 9)
 
 
 def test_a_complaint_names_the_field_and_how_to_call(ask):
@@ -156,10 +156,10 @@ def test_a_complaint_quotes_little_of_what_was_sent_and_on_one_line(ask):
         b"[" * 20_000 + b"]" * 20_000,
         b"[" * 20_000,
         b'{"a":' * 20_000 + b"1" + b"}" * 20_000,
-        b'{"jsonrpc":"2.0","method":"update","id":1,"params":' + b"[" * 20_000 + b"]" * 20_000 + b"}",
+        b'{"jsonrpc":"2.0","method":"sum","id":1,"params":' + b"[" * 20_000 + b"]" * 20_000 + b"}",
         b'[{"jsonrpc":"2.0","method":"sum","params":[1,2,4],"id":"1"},{"jsonrpc":"2.0","method"]',
     ],
-)  # fmt: skip
+)
 def test_what_is_not_json_in_utf_8_is_a_parse_error_with_a_null_id(ask, body):
     assert code(ask(body)) == (PARSE, None)
 
@@ -189,7 +189,7 @@ def test_a_wrong_version_or_method_is_invalid_under_its_own_id(ask, body, id_):
 
 @pytest.mark.parametrize("id_", [{}, {"a": 1}, [], [1], True, False])
 def test_an_id_of_another_kind_is_invalid_with_a_null_id(ask, id_):
-    assert code(ask(call("get_data", id=id_))) == (REQUEST, None)
+    assert code(ask(call("get_data", id_=id_))) == (REQUEST, None)
     assert code(ask({"jsonrpc": "1.0", "method": "get_data", "id": id_})) == (REQUEST, None)
 
 
@@ -198,7 +198,7 @@ def test_an_empty_batch_is_one_invalid_request(ask):
 
 
 @pytest.mark.parametrize(
-    "members", [[1], [1, 2, 3], [None, "x"], [[]], [{}], [[call("get_data", id=1)]]]
+    "members", [[1], [1, 2, 3], [None, "x"], [[]], [{}], [[call("get_data", id_=1)]]]
 )
 def test_each_member_that_is_no_request_gets_its_own_error(ask, members):
     status, answers = ask(members)
@@ -214,7 +214,7 @@ def test_the_mixed_batch_of_the_specification(ask):
             call("subtract", [42, 23], "2"),
             {"foo": "boo"},
             call("foo.get", {"name": "myself"}, "5"),
-            call("get_data", id="9"),
+            call("get_data", id_="9"),
         ]
     )
     assert [(a["id"], a.get("result", a.get("error", {}).get("code"))) for a in answers] == [
@@ -232,8 +232,8 @@ def test_a_batch_of_notifications_is_not_answered(ask):
 
 def test_a_batch_may_be_full_but_not_fuller(ask):
     limits = Limits(batch_calls=3)
-    assert len(ask([call("get_data", id=1)] * 3, limits=limits)[1]) == 3
-    assert code(ask([call("get_data", id=1)] * 4, limits=limits)) == (REQUEST, None)
+    assert len(ask([call("get_data", id_=1)] * 3, limits=limits)[1]) == 3
+    assert code(ask([call("get_data", id_=1)] * 4, limits=limits)) == (REQUEST, None)
 
 
 def test_slow_and_quick_members_of_a_batch_keep_their_places(serving):
@@ -243,7 +243,7 @@ def test_slow_and_quick_members_of_a_batch_keep_their_places(serving):
                 site.rpc(
                     [
                         call("chat.send", ["echo", "wait"], 1),
-                        call("node.info", id=2),
+                        call("node.info", id_=2),
                         call("chat.send", ["echo", "at once"], 3),
                     ]
                 )
@@ -256,7 +256,7 @@ def test_slow_and_quick_members_of_a_batch_keep_their_places(serving):
 
 
 def test_the_node_s_own_methods_are_closed_to_anyone_in_conformance_mode(ask):
-    assert code(ask(call("node.info", id=1))) == (-32006, 1)
+    assert code(ask(call("node.info", id_=1))) == (-32006, 1)
     assert code(ask(call("chat.send", ["echo", "hi"], 1))) == (-32006, 1)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import json
 import socket
 from pathlib import Path
@@ -77,7 +78,7 @@ def test_health_and_record_are_for_anyone(serving):
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/rpc/", "//rpc", "/RPC", "/blobs", "/blobs/", "/.well-known/other", "/ws/x", "*"]
+    "path", ["/", "/rpc/", "//rpc", "/RPC", "/blobs", "/blobs/", "/.well-known/other", "/ws/x"]
 )
 def test_other_paths_are_not_found(serving, path):
     async def main():
@@ -149,8 +150,9 @@ def test_pipelined_calls_are_answered_in_order(serving):
             for n in range(50):
                 last = "Connection: close\r\n" if n == 49 else ""
                 body = json.dumps({"jsonrpc": "2.0", "method": "node.info", "id": n}).encode()
-                head = f"POST /rpc HTTP/1.1\r\nHost: {site.host}\r\nAuthorization: Bearer {site.token}\r\n"
-                sent += f"{head}{last}Content-Length: {len(body)}\r\n\r\n".encode() + body
+                head = f"POST /rpc HTTP/1.1\r\nHost: {site.host}\r\n{last}"
+                head += f"Authorization: Bearer {site.token}\r\n"
+                sent += f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
             return await site.raw(sent)
 
     answers = asyncio.run(main())
@@ -221,7 +223,7 @@ def test_a_large_body_in_many_pieces_is_read_whole(serving):
     async def main():
         async with serving() as site, aiohttp.ClientSession() as session:
             headers = {"Authorization": f"Bearer {site.token}"}
-            body = sized(3_000_000)
+            body = io.BytesIO(sized(3_000_000))
             async with session.post(f"{site.url}/rpc", data=body, headers=headers) as answer:
                 return len((await answer.json())["result"]["text"])
 

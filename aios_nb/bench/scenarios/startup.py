@@ -73,7 +73,7 @@ def _start(bench: Bench) -> dict[str, tuple[float, float | None, float | None]]:
     """Start-up in ms, and memory when ready and after half a second of load."""
     found: dict[str, tuple[float, float | None, float | None]] = {}
     contest: tuple[tuple[str, AbstractContextManager[Contestant], Work], ...] = (
-        ("aios-nb up", contestants.node(), "send"),
+        ("aios-nb up", contestants.command(), "send"),
         ("raw aiohttp", contestants.baseline("echo"), "echo"),
     )
     for line, made, work in contest:
