@@ -57,7 +57,7 @@ class Status(StrEnum):
 _FINAL = frozenset({Status.DONE, Status.FAILED, Status.CANCELLED, Status.INTERRUPTED})
 
 
-class FileRef(msgspec.Struct, frozen=True):
+class FileRef(msgspec.Struct, frozen=True, gc=False):
     """A file by its hash; the bytes are in ``/blobs/SHA256``."""
 
     name: str
@@ -66,7 +66,7 @@ class FileRef(msgspec.Struct, frozen=True):
     sha256: str
 
 
-class Sender(msgspec.Struct, frozen=True):
+class Sender(msgspec.Struct, frozen=True, gc=False):
     id: str
     type: Literal["human", "agent"]
 
@@ -89,7 +89,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=False):
     """Its place among all events of its node."""
 
 
-class Task(msgspec.Struct, frozen=True):
+class Task(msgspec.Struct, frozen=True, gc=False):
     """What one agent is asked, once."""
 
     agent: str
@@ -108,7 +108,7 @@ class Task(msgspec.Struct, frozen=True):
     max_hops: int = 3
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class Outcome(msgspec.Struct, frozen=True, gc=False):
     """How a run ended well: what the agent answered."""
 
     text: str = ""
@@ -117,7 +117,7 @@ class Outcome(msgspec.Struct, frozen=True):
     status: Status = Status.DONE
 
 
-class Delta(msgspec.Struct, frozen=True):
+class Delta(msgspec.Struct, frozen=True, gc=False):
     """A piece of a reply as it is written; ``offset`` counts code points."""
 
     message_id: str

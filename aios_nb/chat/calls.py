@@ -29,7 +29,7 @@ MAX_HOPS = 8
 _encode = msgspec.json.Encoder().encode
 
 
-class Request(msgspec.Struct, frozen=True):
+class Request(msgspec.Struct, frozen=True, gc=False):
     """A request before it is taken."""
 
     principal: Principal
@@ -46,7 +46,7 @@ class Request(msgspec.Struct, frozen=True):
     parent: str | None = None
 
 
-class PlannedRun(msgspec.Struct, frozen=True, array_like=True):
+class PlannedRun(msgspec.Struct, frozen=True, array_like=True, gc=False):
     agent: str
     reply_id: str
     queued: bool
@@ -54,7 +54,7 @@ class PlannedRun(msgspec.Struct, frozen=True, array_like=True):
     idempotent: bool
 
 
-class CallNote(msgspec.Struct, frozen=True, array_like=True):
+class CallNote(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What is stored beside a request, to go on after a restart. Fields are added at the end."""
 
     runs: tuple[PlannedRun, ...]

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -49,7 +49,7 @@ class DuplicateCall(Exception):  # noqa: N818 - a finding, not a failure
     """This caller used this message id before."""
 
 
-class Draft(msgspec.Struct):
+class Draft(msgspec.Struct, gc=False):
     """An event before it has its place in the log."""
 
     message_id: str
@@ -106,7 +106,7 @@ class Log:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._live: OrderedDict[str, Conversation] = OrderedDict()
+        self._live: dict[str, Conversation] = {}
         self._callers: dict[str, int] = dict(store.read("SELECT id, n FROM callers"))
         self._touched: dict[int, int] = {}
         self._waiters: set[asyncio.Future[None]] = set()
@@ -191,8 +191,7 @@ class Log:
     def _keep(self, conversation: Conversation) -> None:
         self._live[conversation.id] = conversation
         if len(self._live) > LIVE_CONVERSATIONS:
-            oldest = list(self._live.values())[: LIVE_CONVERSATIONS // 8]
-            for old in oldest:
+            for old in list(islice(self._live.values(), LIVE_CONVERSATIONS // 8)):
                 if old.n:  # its first commit is not under way
                     self.forget(old)
 

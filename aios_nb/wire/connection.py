@@ -40,7 +40,7 @@ _CLIENT_FAULTS = (ConnectionError, RequestPayloadError, HttpProcessingError)
 class Connection(RequestHandler):
     """One HTTP connection, with what the guard knows of its other end."""
 
-    __slots__ = ("_drain", "busy", "due", "on_lost", "peer", "proven")
+    __slots__ = ("_drain", "busy", "due", "on_lost", "peer", "proven", "quota")
 
     def __init__(self, listener: Listener, **options: Any) -> None:
         super().__init__(listener, **options)
@@ -50,6 +50,8 @@ class Connection(RequestHandler):
         """A request is being handled: silence is ours, not the client's."""
         self.due: float | None = None
         """When the client must have sent, or read, what we wait for."""
+        self.quota: int | None = None
+        """How many bytes may still come, where that is few: a websocket before its token."""
         self.on_lost: Callable[[], None] | None = None
         self._drain: asyncio.Event | None = None
 
@@ -65,6 +67,11 @@ class Connection(RequestHandler):
         if self.due is None and not self.busy:
             # The first bytes of a request start its clock; the handler stops it.
             cast("Listener", self._manager).await_header(self)
+        if self.quota is not None:
+            self.quota -= len(data)
+            if self.quota < 0 and self.transport is not None:
+                self.transport.abort()
+                return
         super().data_received(data)
 
     def resume_reading(self, resume_parser: bool = True) -> None:  # noqa: FBT001, FBT002
@@ -180,8 +187,13 @@ class Listener(web.Server):
         if self._sweeping is None:
             self._sweeping = self._loop.call_later(self._sweep_s, self._sweep)
 
-    def rest(self) -> None:
-        """Stop watching; the server is closing."""
+    async def finish(self, wait_s: float) -> None:
+        """Let answers be written for a while, then close every connection for good."""
+        transports = list(self._connections.values())
+        self.pre_shutdown()
+        await self.shutdown(wait_s)
+        for transport in transports:
+            transport.abort()  # close() alone waits for a client that does not read
         if self._sweeping is not None:
             self._sweeping.cancel()
             self._sweeping = None

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 BACKLOG = 1024
 PORT_MAX = 65_535
-STOP_WAIT_S = 2.0
+STOP_WAIT_S = 1.0
 """How long answers that are being written may take when the server stops."""
 
 Link = Callable[[web.BaseRequest, Principal], Awaitable[web.StreamResponse]]
@@ -126,10 +126,7 @@ class Server:
         for events in tuple(self._events):
             events.end()
         await self.sockets.close()
-        listener.pre_shutdown()
-        await listener.shutdown(STOP_WAIT_S)
-        listener.rest()
-        # Python 3.12 waits here for the connections too; they are gone by now.
+        await listener.finish(STOP_WAIT_S)
         await accepting.wait_closed()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:

@@ -51,7 +51,9 @@ OUT_BYTES = 64 * KB
 FRAMES_PER_TURN = 100
 """A client that sends without end must let others have a turn."""
 HELLO_BYTES = 4096
-"""The two messages of the handshake are short."""
+"""Either message of the handshake is shorter."""
+UNPROVEN_BYTES = 4 * HELLO_BYTES
+"""What may come before the token, and may then be held for it."""
 _BODY = (WSMsgType.TEXT, WSMsgType.BINARY)
 
 Hello = Callable[[bytes], Any]
@@ -189,6 +191,7 @@ class Socket:
         if self._principal is not ANYONE:
             self._sockets.proven(self)
             return True
+        self._connection.quota = UNPROVEN_BYTES
         try:
             async with asyncio.timeout(self._limits.hello_wait_s):
                 return await self._handshake()
@@ -213,6 +216,7 @@ class Socket:
             raise _Refused(CLOSE_WRONG_TOKEN, b"that is not a token of this node")
         self._principal = principal
         self._sockets.proven(self)
+        self._connection.quota = None
         self._connection.prove()
         self._send(jsonrpc.encode({"ok": True, "principal": principal.id}), second.type)
         return True

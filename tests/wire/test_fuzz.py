@@ -123,8 +123,8 @@ def upgrade(site, *, token: bool) -> bytes:
     shown = f"Authorization: Bearer {site.token}\r\n" if token else ""
     return (
         f"GET /ws HTTP/1.1\r\nHost: {site.host}\r\n{shown}Connection: Upgrade\r\n"
-        "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
-        "Sec-WebSocket-Protocol: aios-rpc-1\r\n\r\n"
+        "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: aios-rpc-1\r\n\r\n"
     ).encode()
 
 

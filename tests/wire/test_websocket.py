@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
 import secrets
 from typing import Any
@@ -84,7 +85,7 @@ def test_the_node_proves_its_key_and_port_before_it_sees_a_token(serving):
         '{"nonce": "%s", "token": "x"}' % ("A" * 43),
         '{"nonce": "%s"}' % ("é" * 43),
         "[" * 4000,
-        "x" * 100_000,
+        "x" * 10_000,
     ],
 )
 def test_anything_but_a_nonce_first_ends_the_socket(serving, first):
@@ -94,6 +95,21 @@ def test_anything_but_a_nonce_first_ends_the_socket(serving, first):
             return await closed_with(socket), site.calls
 
     assert asyncio.run(main()) == (4400, [])
+
+
+def test_much_before_the_token_is_not_even_read(serving):
+    async def main():
+        async with serving() as site, site.ws(token=None) as socket:
+            await socket.send_json(NONCE)
+            await socket.receive_json()
+            with contextlib.suppress(ConnectionError):
+                await socket.send_json({"token": "x" * 1_000_000})
+            message = await socket.receive()
+            return message.type, site.calls
+
+    kind, calls = asyncio.run(main())
+    assert kind in (WSMsgType.CLOSED, WSMsgType.CLOSING, WSMsgType.ERROR, WSMsgType.CLOSE)
+    assert calls == []
 
 
 @pytest.mark.parametrize(
