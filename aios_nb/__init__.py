@@ -86,14 +86,16 @@ def running_node() -> Node:
 if not TYPE_CHECKING:
 
     def node() -> Node:
-        """The running node of this program. (Later the module ``node`` is in this place; calling
-        it does the same.)"""
+        """The running node of this program.
+
+        Once the module ``node`` is loaded it stands in this place; calling it does the same.
+        """
         return running_node()
 
 
 def down() -> None:
     """Stop this program's node, if it runs."""
-    global _node  # noqa: PLW0603
+    global _node
     from aios_nb.agents import decorator
 
     with _lock:

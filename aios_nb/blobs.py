@@ -13,7 +13,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 from aios_nb.access import Principal
@@ -59,24 +59,24 @@ class BlobStore:
         digest = hashlib.sha256()
         size = 0
         try:
-            with part.open("xb") as out:
+            with _disk(), part.open("xb") as out:
                 os.fchmod(out.fileno(), 0o600)
-                async for chunk in chunks:
-                    size += len(chunk)
-                    if size > limit:
-                        raise TooLarge(f"a file may have {limit // (1 << 20)} MB at most")
-                    if self._bytes + size > self._limits.blobs_bytes:
-                        raise Busy("this node's file store is full", retry_after_s=3600)
-                    digest.update(chunk)
+            async for chunk in chunks:
+                size += len(chunk)
+                if size > limit:
+                    raise TooLarge(f"a file may have {limit // (1 << 20)} MB at most")
+                if self._bytes + size > self._limits.blobs_bytes:
+                    raise Busy("this node's file store is full", retry_after_s=3600)
+                digest.update(chunk)
+                with _disk():
                     if len(chunk) > _THREAD_BYTES:
-                        await asyncio.to_thread(out.write, chunk)
+                        await asyncio.to_thread(_add, part, chunk)
                     else:
-                        out.write(chunk)
+                        _add(part, chunk)
             if digest.hexdigest() != sha256:
                 raise InvalidParams("the bytes do not match the hash in the address")
-            part.replace(self._folder / sha256)
-        except OSError as error:
-            raise Busy("the node cannot write to its disk", hint=error.strerror) from error
+            with _disk():
+                part.replace(self._folder / sha256)
         finally:
             part.unlink(missing_ok=True)
 
@@ -147,6 +147,20 @@ class BlobStore:
                 with contextlib.suppress(OSError):
                     (self._folder / sha256).unlink(missing_ok=True)
         return len(stale)
+
+
+def _add(part: Path, chunk: bytes) -> None:
+    with part.open("ab") as out:
+        out.write(chunk)
+
+
+@contextlib.contextmanager
+def _disk() -> Iterator[None]:
+    """Around work on the disk alone: a client that leaves is not a full disk."""
+    try:
+        yield
+    except OSError as error:
+        raise Busy("the node cannot write to its disk", hint=error.strerror) from error
 
 
 def safe_name(name: str) -> str:

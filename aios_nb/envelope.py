@@ -178,7 +178,7 @@ class Envelope(msgspec.Struct, omit_defaults=True):
     content: Content
     message_id: str | None = None
     conversation_id: str | None = None
-    protocol_version: str = "1.0"
+    protocol_version: str = ""
     timestamp: str | None = None
     intent: str | None = None
     routing: Routing | None = None

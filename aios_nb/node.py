@@ -12,7 +12,7 @@ import time
 import types
 import weakref
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from aios_nb.access import Principal, owner_of
@@ -20,14 +20,18 @@ from aios_nb.agents.decorator import forget
 from aios_nb.agents.definition import Definition, describe
 from aios_nb.config import Settings
 from aios_nb.envelope import AgentRow
-from aios_nb.errors import UsageError
+from aios_nb.errors import HomeError, UsageError
 from aios_nb.home import Claim, Home, RunInfo
 from aios_nb.journal import keep_journal
 from aios_nb.loop import LoopThread
-from aios_nb.records import Scope
 from aios_nb.site import Site
 
 if TYPE_CHECKING:
+    from aios_nb.blobs import BlobStore
+    from aios_nb.identity import Identity
+    from aios_nb.records import Scope
+    from aios_nb.store import Tx
+    from aios_nb.wire.dispatch import Dispatcher
     from aios_nb.wire.methods import Method
 
 log = logging.getLogger("aios_nb.node")
@@ -88,8 +92,10 @@ class Node(Site):
             self._claim.release()
             self._claim = self.run_info = None
 
-    def __enter__(self) -> Node:
-        return self if self.running else self.start()
+    def __enter__(self) -> Self:
+        if not self.running:
+            self.start()
+        return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
@@ -142,10 +148,12 @@ class Node(Site):
         return self._rooms
 
     async def _open(self) -> None:
-        assert self._claim is not None
-        self._rooms = rooms = Rooms(self._claim, self.settings)
+        claim = self._claim
+        if claim is None:
+            raise UsageError("the node has no name yet")
+        self._rooms = rooms = Rooms(claim, self.settings)
         info = await rooms.open(self._definitions, self._methods)
-        self._claim.publish(info)
+        claim.publish(info)
         self._client = rooms.client
         self.run_info = info
 
@@ -172,15 +180,13 @@ class Rooms:
         from aios_nb.client.local import LocalClient
         from aios_nb.hub.directory import Directory
         from aios_nb.hub.room import Hub
-        from aios_nb.identity import Identity, answer_hello
+        from aios_nb.identity import Identity
         from aios_nb.reception import Reception
         from aios_nb.records import next_epoch
-        from aios_nb.store import Store, Tx
+        from aios_nb.store import Store
         from aios_nb.uploads import Uploads
         from aios_nb.wire.conformance import CONFORMANCE
         from aios_nb.wire.dispatch import Dispatcher
-        from aios_nb.wire.guard import Guard
-        from aios_nb.wire.server import Server
 
         settings, limits, claim = self._settings, self._settings.limits, self._claim
         home, name = claim.home, claim.name
@@ -190,6 +196,7 @@ class Rooms:
         self._closers.append(store.close)
 
         def next_life(tx: Tx) -> int:
+            _check_owner(tx, node_id, name)
             row = tx.execute("SELECT value FROM meta WHERE key = 'epoch'").fetchone()
             epoch = next_epoch(row[0] if row else None, int(time.time() * 1000))
             tx.execute("INSERT OR REPLACE INTO meta VALUES ('epoch', ?)", (epoch,))
@@ -226,12 +233,27 @@ class Rooms:
             await self.host(definition, builtin=True)
         for definition in definitions:
             await self.host(definition)
+        self.client = LocalClient(dispatcher, owner_of(node_id), node_id, name)
+        await self.chat.start()
+        info = await self._serve(identity, dispatcher, blobs)
+        reception.url = settings.public_url or info.url
+        self._upkeep = asyncio.create_task(self._keep_up())
+        return info
+
+    async def _serve(
+        self, identity: Identity, dispatcher: Dispatcher, blobs: BlobStore
+    ) -> RunInfo:
+        """Open the door, and sign where it is."""
+        from aios_nb.identity import answer_hello
+        from aios_nb.wire.guard import Guard
+        from aios_nb.wire.server import Server
+
+        settings, name, node_id = self._settings, self._claim.name, identity.node_id
         token = secrets.token_urlsafe(32)
-        owner = owner_of(node_id)
         guard = Guard(
             token,
-            owner,
-            limits=limits,
+            owner_of(node_id),
+            limits=settings.limits,
             public_url=settings.public_url,
             allow_hosts=settings.allow_hosts,
             conformance=settings.conformance,
@@ -240,20 +262,16 @@ class Rooms:
             dispatcher,
             blobs,
             guard,
-            lambda nonce: answer_hello(identity, nonce, self._port),
-            lambda: self.directory.wellknown(),
-            limits=limits,
+            lambda nonce: answer_hello(identity, nonce, port),
+            self.directory.wellknown,
+            limits=settings.limits,
         )
-        await self.chat.start()
-        host, self._port = await server.start(settings.host, settings.port)
-        self._closers.append(server.stop)
-        shown = f"[{host}]" if ":" in host else host
-        url = settings.public_url or f"http://{shown}:{self._port}"
-        reception.url = url
-        await self.directory.announce(name, *_place(settings, host, self._port))
-        self.client = LocalClient(dispatcher, owner, node_id, name)
-        self._upkeep = asyncio.create_task(self._keep_up())
-        return RunInfo(name=name, node_id=node_id, url=f"http://{shown}:{self._port}", token=token)
+        host, port = await server.start(settings.host, settings.port)
+        # Closed after the chat room: whoever waits for a run is told that it was interrupted.
+        self._closers.insert(-1, server.stop)
+        await self.directory.announce(name, *_place(settings, host, port))
+        url = f"http://{_dialled(host)}:{port}"
+        return RunInfo(name=name, node_id=node_id, url=url, token=token)
 
     def _own_rows(self, owner: Principal) -> list[AgentRow]:
         """What the owner offers, without the built-in agents."""
@@ -276,6 +294,9 @@ class Rooms:
         self.host_room.withdraw(name)
         forget(name)
         await self.directory.withdrawn(name)
+        replaced = self.host_room.find(name)
+        if replaced is not None:  # a built-in agent that was hidden behind it
+            await self.directory.publish(replaced)
 
     async def _keep_up(self) -> None:
         while True:
@@ -299,8 +320,27 @@ class Rooms:
                 log.exception("stopping")
 
 
+def _check_owner(tx: Tx, node_id: str, name: str) -> None:
+    """A database without its key is another node's past: going on would mix two identities."""
+    row = tx.execute("SELECT value FROM meta WHERE key = 'node_id'").fetchone()
+    if row is not None and row[0] != node_id:
+        raise HomeError(
+            f"{name}.db belongs to another key than keys/{name}.key",
+            hint="bring the old key file back, or start under another --name",
+        )
+    tx.execute("INSERT OR REPLACE INTO meta VALUES ('node_id', ?)", (node_id,))
+
+
+def _dialled(host: str) -> str:
+    """How programs of this machine reach a bound address."""
+    local = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not bound here
+    return f"[{local}]" if ":" in local else local
+
+
 def _place(settings: Settings, host: str, port: int) -> tuple[Scope, tuple[str, str, int]]:
     """From where the node can be reached, and how."""
+    from aios_nb.records import Scope
+
     if settings.public_url:
         url = urlsplit(settings.public_url)
         return Scope.GLOBAL, (

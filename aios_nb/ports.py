@@ -26,6 +26,9 @@ class Run(Protocol):
     @property
     def cancelled(self) -> bool: ...
 
+    def begin(self) -> None:
+        """The agent's own code runs from now on; before this, nothing has happened."""
+
     def delta(self, text: str) -> None:
         """Stream a piece of the reply. Raises when the run is over or its output is too long."""
 

@@ -16,7 +16,7 @@ import msgspec
 from aios_nb import parts
 from aios_nb.client.files import get_file, put_file
 from aios_nb.client.interface import SiteClient
-from aios_nb.envelope import DEADLINE_DEFAULT_S, Event, FileRef, new_id
+from aios_nb.envelope import DEADLINE_DEFAULT_S, AgentRow, Event, FileRef, new_id
 from aios_nb.errors import UsageError
 from aios_nb.loop import LoopThread
 
@@ -78,39 +78,36 @@ class Rows(list[T]):
 
     def df(self) -> Any:
         """The rows as a pandas DataFrame."""
-        return parts.as_frame([msgspec.to_builtins(row) for row in self])
+        plain = [row.row if isinstance(row, Hit) else row for row in self]
+        return parts.as_frame([msgspec.to_builtins(row) for row in plain])
 
     def __str__(self) -> str:
         return "\n".join(str(row) for row in self) or "nothing"
 
 
-class Hit(msgspec.Struct):
-    """An agent that was found; ``ask`` it."""
+class Hit:
+    """An agent that was found; ``ask`` it. Has the fields of its row: ``id``, ``about``, …"""
 
-    id: str
-    name: str
-    node_id: str
-    title: str = ""
-    about: str = ""
-    tags: list[str] = []
-    live: bool = True
-    verified: bool = True
-    score: float = 0.0
-    why: str = ""
-    _site: Any = msgspec.field(default=None, name="-")
+    def __init__(self, row: AgentRow, site: Site) -> None:
+        self.row = row
+        self.site = site
+
+    def __getattr__(self, field: str) -> Any:
+        if field == "row":  # not made yet
+            raise AttributeError(field)
+        return getattr(self.row, field)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.row.__struct_fields__]
 
     def ask(self, text: str, **options: Any) -> Reply:
-        reply: Reply = self._site.ask(self.id, text, **options)
-        return reply
+        return self.site.ask(self.row.id, text, **options)
 
     async def ask_async(self, text: str, **options: Any) -> Reply:
-        reply: Reply = await self._site.ask_async(self.id, text, **options)
-        return reply
+        return await self.site.ask_async(self.row.id, text, **options)
 
     def __repr__(self) -> str:
-        return f"<{self.id}: {self.about[:60]}>"
-
-    __str__ = __repr__
+        return f"<{self.row.id}: {self.row.about[:60]}>"
 
 
 class ReplyFile(msgspec.Struct, frozen=True):
@@ -158,7 +155,7 @@ class Reply(parts.Reply):
     reply_id: str
     status: str
     agent: str
-    _site: Site
+    site: Site
 
     @classmethod
     def made(cls, result: dict[str, Any], agent: str, site: Site) -> Reply:
@@ -171,26 +168,26 @@ class Reply(parts.Reply):
         reply.reply_id = result["reply_id"]
         reply.status = result["status"]
         reply.agent = agent
-        reply._site = site
+        reply.site = site
         return reply
 
     def ask(self, text: str, **options: Any) -> Reply:
         """The next message of the same conversation, to the same agent."""
-        return self._site.ask(self.agent, text, conversation=self.conversation, **options)
+        return self.site.ask(self.agent, text, conversation=self.conversation, **options)
 
     async def ask_async(self, text: str, **options: Any) -> Reply:
-        return await self._site.ask_async(
+        return await self.site.ask_async(
             self.agent, text, conversation=self.conversation, **options
         )
 
     def answer(self, text: str) -> Reply:
         """What the agent asked for; gives what it says next."""
-        return self._site.run(lambda: self.answer_async(text))
+        return self.site.run(lambda: self.answer_async(text))
 
     async def answer_async(self, text: str) -> Reply:
         if self.status != "input_required":
             raise UsageError("this reply asks nothing", hint="reply.ask(…) goes on")
-        site = self._site
+        site = self.site
         result = await site.on_loop(
             lambda: site.client.call("chat.answer", message_id=self.message_id, text=text)
         )
@@ -258,10 +255,8 @@ class Site:
         return self._hits(await self.client.call("agents.search", query=words, limit=limit))
 
     def _hits(self, result: dict[str, Any]) -> Rows[Hit]:
-        hits = msgspec.convert(result["agents"], list[Hit])
-        for hit in hits:
-            hit._site = self
-        return Rows(hits)
+        rows = msgspec.convert(result["agents"], list[AgentRow])
+        return Rows(Hit(row, self) for row in rows)
 
     def card(self, agent: str) -> CardView:
         return self.run(lambda: self._card(agent))

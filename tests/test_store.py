@@ -288,7 +288,9 @@ KILLED = """
         n = 0
         while True:
             key = f"{who}.{n}"
-            await opened.write(lambda tx: tx.execute("INSERT INTO meta VALUES (?, 1)", (key,)).rowcount)
+            await opened.write(
+                lambda tx: tx.execute("INSERT INTO meta VALUES (?, 1)", (key,)).rowcount
+            )
             print(key, flush=True)
             n += 1
 

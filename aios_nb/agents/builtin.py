@@ -66,7 +66,7 @@ def builtin_agents(site_name: str, own_rows: Callable[[], Sequence[AgentRow]]) -
             concierge,
             about="Describes this site and recommends agents for a task",
             tags=["help", "search"],
-            examples=["what is this?", "who can sum up numbers?"],
+            examples=["what is this?", "who can help me?"],
             access="private",
             idempotent=True,
         ),

@@ -174,6 +174,7 @@ class AgentHost:
             slots = hosted.slots
             if slots.take_now() or await slots.take():
                 break  # else it was replaced or withdrawn while we waited: look again
+        run.begin()
         lease = Lease(slots)
         job = Job(hosted.definition, task, run, lease, self._blobs)
         try:

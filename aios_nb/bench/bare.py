@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from typing import Any
+from typing import Any, NoReturn
 
 from aios_nb.access import Caller, Principal
 from aios_nb.agents.load import load_agents
+from aios_nb.bench.spec import Broken
 from aios_nb.config import Settings
-from aios_nb.home import RunInfo
 from aios_nb.loop import own_process
 from aios_nb.node import Node
 from aios_nb.params import Params
@@ -36,9 +36,12 @@ ECHO = Method("bench.echo", Echo, frozenset({Caller.OWNER}), handler=_echo)
 def start(name: str) -> tuple[Node, dict[str, Any]]:
     """A running node with the bench agents, and what to print when it is ready."""
     node = Node(Settings(name=name), load_agents("aios_nb.bench.agents"), methods=[ECHO]).start()
-    run = node.run_info
-    assert isinstance(run, RunInfo)
+    run = node.run_info or _never()
     return node, {"url": run.url, "token": run.token, "node_id": run.node_id}
+
+
+def _never() -> NoReturn:
+    raise Broken("a started node has no address")
 
 
 def main() -> None:

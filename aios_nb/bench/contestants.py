@@ -163,9 +163,11 @@ def baseline(kind: str) -> contextlib.AbstractContextManager[Contestant]:
 
 @contextlib.contextmanager
 def _at_home(name: str, *arguments: str) -> Iterator[Contestant]:
-    with tempfile.TemporaryDirectory(prefix="aios-bench-", ignore_cleanup_errors=True) as home:
-        with running(name, arguments, child_env(AIOS_HOME=home)) as contestant:
-            yield contestant
+    with (
+        tempfile.TemporaryDirectory(prefix="aios-bench-", ignore_cleanup_errors=True) as home,
+        running(name, arguments, child_env(AIOS_HOME=home)) as contestant,
+    ):
+        yield contestant
 
 
 def node() -> contextlib.AbstractContextManager[Contestant]:

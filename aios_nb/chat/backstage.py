@@ -60,7 +60,8 @@ class Backstage:
                 parent=run.conversation.id,
             )
         )
-        assert isinstance(call, Call)  # its id is new
+        if not isinstance(call, Call):
+            raise TypeError("a fresh id was used before")
         child = call.runs[0]
         try:
             await child.settled()
@@ -77,7 +78,7 @@ class Backstage:
     def _target_for(self, run: Run, agent: str) -> Target:
         """With the rights of whoever asked first, unless the agent says it may call this one."""
         mine = (run.target.may_call if run.target is not None else None) or ()
-        if agent in mine or agent.split("@")[0] in mine:
+        if agent in mine or agent.partition("@")[0] in mine:
             return self._finder.resolve(agent, owner_of(self._exchange.node_id))
         return self._finder.resolve(agent, run.principal)
 

@@ -109,9 +109,8 @@ def interrupted(why: str = "the node stopped while the agent was at work") -> Ag
 
 def outcome_of(run: Run) -> Outcome:
     """What the agent answered; raises what the run ended with instead."""
-    if run.error is not None:
-        raise with_ids(run.error, run.task)
-    assert run.outcome is not None
+    if run.outcome is None:
+        raise with_ids(run.error or interrupted(), run.task)
     return run.outcome
 
 

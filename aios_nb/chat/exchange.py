@@ -268,9 +268,10 @@ class Exchange:
                 if turn is not None:
                     await turn
                 run.target = target = target or await self._hosted_again(run)
+                if not run.seconds_left:
+                    raise self._too_late(run)
                 # What waited has begun only when the log says so.
                 await self._log.append(run.conversation, status_draft(run, Status.RUNNING))
-            run.started = True
             run.status = Status.RUNNING
             began = time.monotonic()
             outcome = await target.carrier.carry(run.task, run)
@@ -353,8 +354,12 @@ class Exchange:
         run.wake()
 
     def _late(self, run: Run) -> None:
+        run.stop(self._too_late(run))
+
+    @staticmethod
+    def _too_late(run: Run) -> DeadlinePassed:
         ran = "unknown" if run.started else "no"
-        run.stop(DeadlinePassed("the deadline passed", hint="ask for more time", ran=ran))
+        return DeadlinePassed("the deadline passed", hint="ask for more time", ran=ran)
 
     def _count(self, run: Run, seconds: float) -> None:
         caller = run.principal.id

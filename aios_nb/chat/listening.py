@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -78,11 +77,13 @@ class LogWatch:
         self._conversation = conversation
         self._principal = principal
         self._cursor = after
-        self._waiting: asyncio.Task[None] | None = None
         self._closed = False
 
     async def result(self) -> Any:
-        return {"cursor": self._cursor}
+        start: dict[str, Any] = {"cursor": self._cursor}
+        if self._conversation is not None:
+            start["seq"] = self._reader.seq_at(self._conversation, self._cursor)
+        return start
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         while not self._closed:

@@ -45,7 +45,7 @@ Place = tuple[int, int]
 """Where an event stands: ``seq`` in its conversation, ``cursor`` on its node."""
 
 
-class DuplicateCall(Exception):  # noqa: N818 - a finding, not a failure
+class DuplicateCall(Exception):
     """This caller used this message id before."""
 
 

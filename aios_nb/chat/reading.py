@@ -14,6 +14,9 @@ from aios_nb.envelope import Event, FileRef, Kind, Sender, Status, iso_ms
 CONTEXT_BYTES = 32 * 1024
 """What an agent is shown of its conversation, newest messages first to be kept."""
 
+TITLE_CHARS = 60
+"""Of its first message, for a conversation without a title."""
+
 _decode = msgspec.json.Decoder().decode
 _decode_files = msgspec.json.Decoder(tuple[FileRef, ...]).decode
 _FIELDS = (
@@ -71,7 +74,7 @@ class Reader:
         ]
 
     def _statuses(self, conversation: Conversation, after: int) -> dict[str, Status]:
-        """message id → status, from the rows that refer to it.
+        """Status by message id, from the rows that refer to it.
 
         With several agents answering one message, it is the worst of theirs.
         """
@@ -86,8 +89,10 @@ class Reader:
         return {ref: fold(statuses.values()) for ref, statuses in runs.items()}
 
     def call(self, caller: int, message_id: str) -> tuple[int, Event | None, bytes] | None:
-        """A caller's earlier call: its conversation's number, its event (``None`` if that is
-        deleted) and its note."""
+        """A caller's earlier call: its conversation's number, its event and its note.
+
+        The event is ``None`` when the conversation is deleted.
+        """
         rows = self._read(
             "SELECT cursor, conversation, call FROM events WHERE caller = ? AND message_id = ?",
             (caller, message_id),
@@ -129,6 +134,14 @@ class Reader:
         rows = self._read(
             "SELECT max(cursor) FROM events WHERE conversation = ? AND seq <= ?",
             (conversation.n, seq),
+        )
+        return rows[0][0] or 0
+
+    def seq_at(self, conversation: Conversation, cursor: int) -> int:
+        """The ``seq`` a conversation had come to at a cursor."""
+        rows = self._read(
+            "SELECT max(seq) FROM events WHERE conversation = ? AND cursor <= ?",
+            (conversation.n, cursor),
         )
         return rows[0][0] or 0
 
@@ -186,7 +199,9 @@ class Reader:
         where = "touched > 0 AND touched < ?"
         params: list[Any] = [before if before is not None else 1 << 62]
         if not principal.is_owner:
-            where += " AND (opener = ? OR EXISTS (SELECT 1 FROM json_each(members) WHERE value = ?))"
+            where += (
+                " AND (opener = ? OR EXISTS (SELECT 1 FROM json_each(members) WHERE value = ?))"
+            )
             params += [principal.id, principal.id]
         rows = self._read(
             "SELECT n, id, title, agents, parent, opener, created, touched FROM conversations"
@@ -224,7 +239,7 @@ class Reader:
             (n,),
         )
         words = " ".join(rows[0][0].split()) if rows else ""
-        return words if len(words) <= 60 else words[:59] + "…"
+        return words if len(words) <= TITLE_CHARS else words[: TITLE_CHARS - 1] + "…"
 
 
 _WORST = (

@@ -14,7 +14,7 @@ from aios_nb import params as p
 from aios_nb.access import Principal
 from aios_nb.blobs import BlobStore
 from aios_nb.chat.calls import MAX_HOPS, Call, Request, check_route, check_size
-from aios_nb.chat.endings import Ended, outcome_of, with_ids
+from aios_nb.chat.endings import Ended, interrupted, outcome_of, with_ids
 from aios_nb.chat.exchange import Exchange
 from aios_nb.chat.export import export
 from aios_nb.chat.listening import LogWatch, ReplyStream, StoredStream
@@ -308,7 +308,7 @@ class Chat:
         return export(conversation, events, params.format)
 
     def _live(self, conversation: Conversation) -> dict[str, Status]:
-        """message id → status, of what is under way."""
+        """Status by message id, of what is under way."""
         return {run.task.message_id: run.status for run in self.exchange.runs_in(conversation)}
 
     async def list(self, principal: Principal, params: p.List) -> dict[str, Any]:
@@ -389,6 +389,7 @@ class Chat:
             ),
             message_id=reply_id,
             conversation_id=conversation_id,
+            protocol_version="1.0",
             timestamp=now_iso(),
             routing=Routing(
                 path=[*(routing.path or [self._node_id]), target.id], max_hops=routing.max_hops
@@ -456,9 +457,8 @@ def _result(run: Run) -> dict[str, Any]:
 
 
 def _ended_result(ended: Ended) -> dict[str, Any]:
-    if ended.error is not None:
-        raise with_ids(ended.error, ended)
-    assert ended.outcome is not None
+    if ended.outcome is None:
+        raise with_ids(ended.error or interrupted(), ended)
     return _fields(ended, Status.DONE, ended.outcome)
 
 

@@ -99,6 +99,9 @@ class Run:
     def cancelled(self) -> bool:
         return self.stop_reason is not None or self.is_over
 
+    def begin(self) -> None:
+        self.started = True
+
     def delta(self, text: str) -> None:
         if self.stop_reason is not None or self.is_over:
             raise Cancelled("this run is over")

@@ -108,19 +108,19 @@ class Directory:
 
     def wellknown(self) -> dict[str, Any]:
         """``/.well-known/aios.json``: who this is, under its signature."""
-        assert self._node_record is not None
+        signed = self._node_record
         return {
             "v": RECORD_VERSION,
             "node_id": self._node_id,
-            "record": to_base64url(self._node_record.to_bytes()),
+            "record": to_base64url(signed.to_bytes()) if signed else None,
         }
 
     async def refresh(self) -> None:
         """Sign again what has lived half its life."""
         soon = _now_ms() + LIFETIME_MS // 2
-        if self._place is not None and self._node_record is not None:
-            if self._node_record.record.exp < soon:
-                await self.announce(*self._place)
+        signed = self._node_record
+        if self._place is not None and signed is not None and signed.record.exp < soon:
+            await self.announce(*self._place)
         for name, signed in list(self._records.items()):
             if signed.record.exp < soon and name in self._offers:
                 await self._sign(self._offers[name])
@@ -192,7 +192,7 @@ class Directory:
 
     def _no_such(self, ref: str, caller: Principal) -> NoSuchAgent:
         names = [offer.name for offer in self._visible(caller)]
-        near = difflib.get_close_matches(ref.split("@")[0].lower(), names, 3, 0.5)
+        near = difflib.get_close_matches(ref.partition("@")[0].lower(), names, 3, 0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else "agents.list shows what is here"
         return NoSuchAgent(f"no such agent: {ref[:96]}", hint=hint, near=near)
 
@@ -218,16 +218,16 @@ class Directory:
             offer.card.title,
             offer.card.about,
             tuple(offer.card.tags),
-            live,
-            True,  # our own
-            offer.access.value,
-            score,
-            why,
+            live=live,
+            verified=True,  # our own
+            access=offer.access.value,
+            score=score,
+            why=why,
         )
 
     def own(self, ref: str, caller: Principal) -> tuple[Offer, Signed | None]:
         """One of our agents with its record, if it has one."""
-        name = self.resolve(ref, caller).id.split("@")[0]
+        name = self.resolve(ref, caller).id.partition("@")[0]
         return self._offers[name], self._records.get(name)
 
     def rows(self, caller: Principal) -> list[AgentRow]:

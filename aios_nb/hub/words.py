@@ -13,8 +13,11 @@ from aios_nb.ports import CardLike
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _COMMON = frozenset(
-    "a an and are as at be by can do for from have how i in is it me my of on or please that the"
-    " this to up want what which with you your".split()
+    re.split(
+        " ",
+        "a an and are as at be by can do for from have how i in is it me my of on or please that"
+        " the this to up want what which with you your",
+    )
 )
 _FIELDS = (("name", 4.0), ("tags", 3.0), ("title", 2.5), ("examples", 1.5), ("about", 1.0))
 _NEAR = 0.8

@@ -39,7 +39,7 @@ class Events:
         self._chunked = request.version >= HttpVersion11
         self._waiting: list[bytes] = []
         self._waiting_bytes = 0
-        self._wrote_at = 0.0
+        self._wrote_at = float("-inf")
         self._flush_timer: asyncio.TimerHandle | None = None
         self._keepalive_timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[Any] | None = None

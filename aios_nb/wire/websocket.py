@@ -88,7 +88,7 @@ class Sockets:
         self.guard = guard
         self.hello = hello
         self.limits = limits
-        self.calls: set[asyncio.Task[None]] = set()
+        self.calls: set[asyncio.Future[Any]] = set()
         """Calls in flight; they outlive their socket."""
         self.flows = 0
         """Notices being sent, over all sockets."""
@@ -109,6 +109,11 @@ class Sockets:
         finally:
             self._open.discard(socket)
             self._unproven.pop(socket, None)
+
+    def keep(self, call: asyncio.Future[Any]) -> None:
+        """Hold on to a call until it is done."""
+        self.calls.add(call)
+        call.add_done_callback(self.calls.discard)
 
     def proven(self, socket: Socket) -> None:
         self._unproven.pop(socket, None)
@@ -163,8 +168,8 @@ class Socket:
                 await self._serve()
         except _Refused as refused:
             code, reason = refused.code, refused.reason
-        except (ConnectionError, msgspec.DecodeError):
-            code = WSCloseCode.ABNORMAL_CLOSURE
+        except ConnectionError:
+            code = WSCloseCode.GOING_AWAY
         except asyncio.CancelledError:
             if self._hurry is None or self._reader is None or self._reader.uncancel() > 0:
                 raise
@@ -259,19 +264,25 @@ class Socket:
             if type(got) is bytes:
                 self._send(got, kind)
             else:
-                batch = cast("jsonrpc.Batch", got)
-                self._later(self._dispatcher.answer_batch(self._principal, batch), kind)
+                self._take_batch(cast("jsonrpc.Batch", got), kind)
             return
         try:
             self._start(got, kind)
         except Exception as problem:  # noqa: BLE001 - every failure is answered
             self._send(self._dispatcher.failure(got, problem), kind)
 
+    def _take_batch(self, batch: jsonrpc.Batch, kind: int) -> None:
+        size = len(batch.members)
+        if self._calls + size > self._limits.ws_calls:
+            self._send(jsonrpc.error(jsonrpc.NULL_ID, _too_many_calls()), kind)
+        else:
+            self._later(self._dispatcher.answer_batch(self._principal, batch), kind, size)
+
     def _start(self, call: Call, kind: int) -> None:
         bound = self._dispatcher.find(self._principal, call.method)
         if bound.kind is Answers.CALL:
             if self._calls >= self._limits.ws_calls:
-                raise Busy("too many calls on this connection", hint="wait for some to end")
+                raise _too_many_calls()
             answer = self._dispatcher.answer_call(self._principal, call)
             if isinstance(answer, bytes):
                 self._send(answer, kind)
@@ -285,17 +296,15 @@ class Socket:
         else:
             self._open(bound, call, kind)
 
-    def _later(self, answer: Awaitable[bytes], kind: int) -> None:
-        task = self._loop.create_task(self._finish(answer, kind))
-        self._calls += 1
-        self._sockets.calls.add(task)
-        task.add_done_callback(self._sockets.calls.discard)
+    def _later(self, answer: Awaitable[bytes], kind: int, size: int = 1) -> None:
+        self._calls += size
+        self._sockets.keep(self._loop.create_task(self._finish(answer, kind, size)))
 
-    async def _finish(self, answer: Awaitable[bytes], kind: int) -> None:
+    async def _finish(self, answer: Awaitable[bytes], kind: int, size: int) -> None:
         try:
             self._send(await answer, kind)
         finally:
-            self._calls -= 1
+            self._calls -= size
 
     # Notices --------------------------------------------------------------------------
 
@@ -326,7 +335,7 @@ class Socket:
         try:
             # Called here, not before: a socket that closes at once leaves nothing half begun.
             given = cast("Handler", bound.handler)(self._principal, params)
-            notices = await given if hasattr(given, "__await__") else given
+            notices = await self._opened(given) if hasattr(given, "__await__") else given
             await self._pump(cast("Notices", notices), call, watch, kind)
         except asyncio.CancelledError:
             task = asyncio.current_task()
@@ -340,6 +349,16 @@ class Socket:
         finally:
             if notices is not None:
                 notices.close()
+
+    async def _opened(self, opening: Awaitable[Notices]) -> Notices:
+        """The notices. A socket that closes meanwhile does not cut the method in the middle."""
+        task = asyncio.ensure_future(opening)
+        self._sockets.keep(task)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.add_done_callback(_close_unheard)
+            raise
 
     async def _pump(self, notices: Notices, call: Call, watch: str, kind: int) -> None:
         head = jsonrpc.notification_head(notices.notification)
@@ -392,6 +411,15 @@ class Socket:
         transport = self._request.transport
         if transport is not None and not transport.is_closing() and not self._ws.closed:
             transport.write(data)
+
+
+def _too_many_calls() -> Busy:
+    return Busy("too many calls on this connection", hint="wait for some to end")
+
+
+def _close_unheard(opened: asyncio.Future[Notices]) -> None:
+    if not opened.cancelled() and opened.exception() is None:
+        opened.result().close()
 
 
 def _short(data: bytes, type_: type[_Message]) -> _Message | None:

@@ -185,7 +185,7 @@ def test_an_agents_own_limit_counts_too(make_site: MakeSite) -> None:
 
 def test_cancel_stops_the_run_and_says_so(make_site: MakeSite) -> None:
     stopped: list[bool] = []
-    slow, gate = gated()
+    gate = Gate()
 
     async def stoppable(text: str) -> str:
         try:

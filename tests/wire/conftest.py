@@ -115,6 +115,9 @@ class Room:
         return flow
 
     async def watch(self, principal: Principal, params: Any) -> Flow:
+        if getattr(params, "after", None) == 404:
+            self.entered.set()
+            await self.gate.wait()
         flow = Flow(
             "agents.event" if self._name == "agents" else "chat.event",
             result_first=True,

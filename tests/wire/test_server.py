@@ -368,6 +368,30 @@ def test_a_call_may_take_longer_than_a_client_may_take_to_send_it(serving):
     assert asyncio.run(main()) == 200
 
 
+def test_what_comes_behind_a_running_call_does_not_end_it(serving):
+    async def main():
+        async with serving(limits=HASTY) as site:
+            body = json.dumps(CALL | {"params": ["echo", "wait"]}).encode()
+            head = (
+                f"POST /rpc HTTP/1.1\r\nHost: {site.host}\r\nAuthorization: Bearer {site.token}\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n"
+            )
+            reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
+            writer.write(head.encode() + body)
+            await site.rooms["chat"].entered.wait()
+            writer.write(b"POST /rpc HT")
+            for _ in range(3):
+                await site.raw(b"P")  # a neighbour that is cut off: so long has passed
+            site.rooms["chat"].gate.set()
+            answer = await reader.readuntil(b'"id":1}')
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+            return answer
+
+    assert asyncio.run(main()).startswith(b"HTTP/1.1 200")
+
+
 def test_an_idle_connection_outlives_the_wait_for_a_header(serving):
     async def main():
         async with serving(limits=HASTY) as site:

@@ -74,6 +74,29 @@ def test_a_stream_is_deltas_then_the_response(serving, delta, version):
     assert rest[2] == {"jsonrpc": "2.0", "result": result, "id": "s"}
 
 
+def test_the_first_piece_goes_at_once_and_the_next_are_gathered(serving, delta, monkeypatch):
+    monkeypatch.setattr(sse, "GATHER_S", 3600.0)
+
+    async def main():
+        async with serving() as site, events(site, STREAM) as client:
+            flow = await site.rooms["chat"].flows.get()
+            await client.head()
+            flow.feed(delta(0, "a"))
+            first = await client.event()
+            flow.feed(delta(1, "b"), delta(2, "c"))
+            flow.finish()
+            await client.reader.readline()
+            await client.reader.readline()
+            together = await client.reader.readuntil(b"0\r\n\r\n")
+            return first, together
+
+    first, together = asyncio.run(main())
+    assert first["params"]["text"] == "a"
+    size, _, rest = together.lstrip(b"\r\n").partition(b"\r\n")
+    assert len(rest) == int(size, 16) + len(b"\r\n0\r\n\r\n")
+    assert rest.count(b"data: ") == 3
+
+
 def test_many_pieces_at_once_all_arrive_in_order(serving, delta):
     async def main():
         async with serving() as site, events(site, STREAM) as client:
