@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import functools
+import itertools
 import logging
 import secrets
 import sys
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("aios_nb.node")
 
 UPKEEP_S = 30.0
+TIDY_EVERY = 120
+"""Upkeeps between two clearings-out: an hour."""
 _running: weakref.WeakSet[Node] = weakref.WeakSet()
 
 
@@ -299,11 +302,13 @@ class Rooms:
             await self.directory.publish(replaced)
 
     async def _keep_up(self) -> None:
-        while True:
+        for turn in itertools.count(1):
             await asyncio.sleep(UPKEEP_S)
             try:
                 await self.chat.upkeep()
                 await self.directory.refresh()
+                if turn % TIDY_EVERY == 1:
+                    await self.chat.tidy()
             except Exception:
                 log.exception("upkeep")
 

@@ -194,6 +194,11 @@ class Reader:
         rows = self._read(f"{_FIELDS} WHERE {where} ORDER BY e.cursor LIMIT ?", (*params, limit))
         return [to_event(row) for row in rows]
 
+    def files(self) -> set[str]:
+        """The hashes of all files that some message refers to."""
+        rows = self._read("SELECT files FROM events WHERE files IS NOT NULL")
+        return {file.sha256 for (files,) in rows for file in _decode_files(files)}
+
     def listing(self, principal: Principal, limit: int, before: int | None) -> list[dict[str, Any]]:
         """Conversations, last used first. ``save_touched`` first, or the order may lag."""
         where = "touched > 0 AND touched < ?"

@@ -6,12 +6,11 @@ Each method takes the authenticated caller and its parameters, and gives the res
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Sequence
 from typing import Any
 
 from aios_nb import params as p
-from aios_nb.access import Principal
+from aios_nb.access import Principal, owner_of
 from aios_nb.blobs import BlobStore
 from aios_nb.chat.calls import MAX_HOPS, Call, Request, check_route, check_size
 from aios_nb.chat.endings import Ended, interrupted, outcome_of, with_ids
@@ -21,6 +20,7 @@ from aios_nb.chat.listening import LogWatch, ReplyStream, StoredStream
 from aios_nb.chat.log import Conversation, Draft, DuplicateCall, Log
 from aios_nb.chat.reading import Reader
 from aios_nb.chat.recovery import recover
+from aios_nb.chat.retention import DAY_MS, Retention
 from aios_nb.chat.runs import Run
 from aios_nb.config import Limits
 from aios_nb.envelope import (
@@ -43,7 +43,6 @@ from aios_nb.errors import Cancelled, InvalidParams, NoSuchAgent, NotAllowed
 from aios_nb.ports import Finder, Notices, Target
 from aios_nb.store import Store
 
-DAY_MS = 86_400_000
 _MENTION = re.compile(r"(?<![^\s(\[{,;:!?\"'])@([a-z0-9][a-z0-9_-]{0,47}(?:@[a-z2-7]{12,32})?)")
 
 
@@ -56,9 +55,9 @@ class Chat:
         self._node_id = node_id
         self._finder = finder
         self._blobs = blobs
-        self._limits = limits
         self._log = Log(store)
         self._reader = Reader(self._log)
+        self._retention = Retention(self._log, owner_of(node_id).id, limits)
         self.exchange = Exchange(node_id, self._log, self._reader, finder, limits)
 
     # Talking -----------------------------------------------------------------------------
@@ -293,8 +292,7 @@ class Chat:
             run.stop(Cancelled("the conversation was deleted"))
             while not run.is_over:
                 await run.changed()
-        keep_after = int(time.time() * 1000 - self._limits.call_memory_days * DAY_MS)
-        await self._log.delete(conversation, keep_after)
+        await self._retention.delete(conversation)
         return {"conversation": conversation.id, "deleted": True}
 
     def export(self, principal: Principal, params: p.Export) -> dict[str, Any]:
@@ -414,10 +412,14 @@ class Chat:
         await recover(self.exchange, self._log, self._reader)
 
     async def upkeep(self) -> None:
-        """Now and then: write down what is kept in memory, forget what may be forgotten."""
+        """Now and then: write down what is kept in memory."""
         await self._log.save_touched()
         await self.exchange.save_progress()
-        await self._log.forget_calls(self._limits.call_memory_days)
+
+    async def tidy(self) -> None:
+        """Once an hour: throw away what may go."""
+        await self._retention.apply()
+        await self._blobs.sweep(self._reader.files())
 
     async def close(self) -> None:
         await self.exchange.close()

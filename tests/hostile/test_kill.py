@@ -41,7 +41,7 @@ def plan(node: NodeProcess, round_: int) -> list[dict[str, Any]]:
                 calls.append({"agent": agent, "text": message_id, "message_id": message_id})
                 break
         else:
-            room = rooms[number // 5 % ROOMS]
+            room = rooms[(number // 100 * 10 + number % 10) % ROOMS]
             calls.append(
                 {"agent": "slow", "text": message_id, "message_id": message_id, "conversation": room}
             )
