@@ -1,0 +1,248 @@
+"""The Python API as people type it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import aios_nb as aios
+from aios_nb.agents import decorator
+from aios_nb.errors import AiosError, NoSuchAgent, NotRunning, UsageError
+
+
+@pytest.fixture(autouse=True)
+def _clean() -> Iterator[None]:
+    decorator.declared.clear()
+    yield
+    aios.down()
+    decorator.declared.clear()
+
+
+def test_the_readmes_first_minute() -> None:
+    @aios.agent(about="Adds the numbers in a sentence", tags=["math"])
+    def adder(text: str) -> int:
+        return sum(int(word) for word in text.split() if word.isdigit())
+
+    node = aios.up(name="alice")
+    assert aios.node() is node
+    hits = node.search("sum up numbers")
+    reply = hits[0].ask("2 and 2")
+    assert reply == "4"
+    assert reply.data == 4
+    assert adder("1 1") == 2  # unchanged
+
+
+def test_an_agent_declared_later_is_hosted_at_once_and_again_replaces() -> None:
+    node = aios.up()
+
+    @aios.agent
+    async def greet(text: str) -> str:
+        return f"hello {text}"
+
+    assert node.ask("greet", "Ada") == "hello Ada"
+
+    @aios.agent(name="greet")
+    async def greet_better(text: str) -> str:
+        return f"good day, {text}"
+
+    assert node.ask("greet", "Ada") == "good day, Ada"
+    node.withdraw("greet")
+    with pytest.raises(NoSuchAgent):
+        node.ask("greet", "Ada")
+    aios.down()
+    with pytest.raises(NoSuchAgent):
+        aios.up().ask("greet", "Ada")
+
+
+def test_a_declared_agent_comes_back_with_the_next_node() -> None:
+    @aios.agent
+    async def greet(text: str) -> str:
+        return f"hello {text}"
+
+    assert aios.up().ask("greet", "a") == "hello a"
+    aios.down()
+    assert aios.up().ask("greet", "b") == "hello b"
+
+
+def test_up_twice_is_the_same_node_and_another_name_is_refused() -> None:
+    node = aios.up(name="alice")
+    assert aios.up() is node
+    assert aios.up(name="alice") is node
+    with pytest.raises(UsageError, match="alice"):
+        aios.up(name="bob")
+
+
+def test_without_a_node_it_says_how_to_start_one() -> None:
+    with pytest.raises(NotRunning, match="aios.up"):
+        aios.node()
+    node = aios.up()
+    aios.down()
+    with pytest.raises(AiosError, match="not running"):
+        node.ask("echo", "x")
+
+
+def test_a_reply_is_a_str_that_goes_on() -> None:
+    @aios.agent
+    async def recall(text: str, ctx: Any) -> str:
+        return str(len(ctx.messages))
+
+    node = aios.up()
+    first = node.ask("recall", "a")
+    assert isinstance(first, str)
+    second = first.ask("b")
+    assert (first, second) == ("0", "2")
+    assert second.conversation == first.conversation
+    history = node.history(first.conversation)
+    assert [event.text for event in history.messages] == ["a", "0", "b", "2"]
+    assert "recall: 2" in str(history)
+    assert [chat.conversation for chat in node.chats()] == [first.conversation]
+
+
+def test_tables_and_files_travel_both_ways(tmp_path: Path) -> None:
+    @aios.agent
+    def table(text: str) -> pd.DataFrame:
+        return pd.DataFrame({"x": [1, 2], "y": ["a", None]})
+
+    @aios.agent
+    def copy(text: str, ctx: Any) -> aios.File:
+        return aios.File(ctx.read(ctx.files[0])[::-1], name="../back.bin")
+
+    node = aios.up()
+    frame = node.ask("table", "x").df()
+    assert frame["x"].tolist() == [1, 2]
+    content = bytes(range(256)) * 5000
+    source = tmp_path / "in.bin"
+    source.write_bytes(content)
+    reply = node.ask("copy", "x", files=[source])
+    assert reply.files[0].read() == content[::-1]
+    saved = reply.files[0].save(tmp_path)
+    assert saved == tmp_path / "back.bin"
+    with pytest.raises(FileExistsError):
+        reply.files[0].save(tmp_path)
+
+
+def test_a_question_is_answered() -> None:
+    @aios.agent
+    async def polite(text: str, ctx: Any) -> str:
+        return f"hello {await ctx.ask_user('name?')}"
+
+    node = aios.up()
+    reply = node.ask("polite", "hi")
+    assert (reply.status, str(reply)) == ("input_required", "name?")
+    assert reply.answer("Ada") == "hello Ada"
+    with pytest.raises(UsageError, match="asks nothing"):
+        node.ask("echo", "x").answer("y")
+
+
+def test_every_verb_has_an_async_twin_that_leaves_the_callers_loop_free() -> None:
+    release = threading.Event()
+
+    @aios.agent
+    def slow(text: str) -> str:
+        release.wait(30)
+        return text
+
+    node = aios.up()
+
+    async def main() -> None:
+        waiting = asyncio.create_task(node.ask_async("slow", "x"))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert not waiting.done()
+        release.set()
+        assert await waiting == "x"
+        assert (await node.info_async()).name == node.name
+        assert await node.peers_async() == []
+        assert {hit.name for hit in await node.agents_async()} >= {"echo", "slow"}
+        hits = await node.search_async("slow")
+        assert await hits[0].ask_async("y") == "y"
+        assert (await node.card_async("echo")).card["name"] == "echo"
+        reply = await node.ask_async("echo", "z")
+        assert await reply.ask_async("again") == "again"
+        assert len(await node.chats_async()) == 3
+        assert (await node.history_async(reply.conversation)).messages[0].text == "z"
+
+    asyncio.run(main())
+
+
+def test_an_interrupt_cancels_the_wait_and_the_work() -> None:
+    started, stopped = threading.Event(), threading.Event()
+
+    @aios.agent
+    async def forever(text: str) -> str:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+        return text
+
+    node = aios.up()
+
+    def interrupt() -> None:
+        started.wait(30)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        node.ask("forever", "x")
+    assert stopped.wait(30)
+    assert node.ask("echo", "still here") == "still here"
+    (chat,) = [chat for chat in node.chats() if chat.agents[0].startswith("forever")]
+    deadline = time.monotonic() + 30
+    while node.history(chat.conversation).messages[0].status != "cancelled":
+        assert time.monotonic() < deadline
+    assert node.history(chat.conversation).messages[0].status == "cancelled"
+
+
+def test_a_mistake_is_one_line_with_a_way_out() -> None:
+    node = aios.up()
+    with pytest.raises(NoSuchAgent) as wrong:
+        node.ask("ecko", "x")
+    assert str(wrong.value) == "no such agent: ecko (did you mean echo?)"
+
+    with pytest.raises(UsageError, match="notebook extension") as kernel:
+
+        @aios.agent(engine="kernel")
+        def in_kernel(text: str) -> str:
+            return text
+
+    assert "\n" not in str(kernel.value)
+
+
+def test_rows_show_themselves_and_become_tables() -> None:
+    node = aios.up()
+    rows = node.agents()
+    assert "echo@" in str(rows)
+    assert set(rows.df()["name"]) == {hit.name for hit in rows}
+    assert "id" in dir(rows[0])
+
+
+def test_two_nodes_in_one_process_are_two_nodes(tmp_path: Path) -> None:
+    async def one(text: str) -> str:
+        return "one"
+
+    async def two(text: str) -> str:
+        return "two"
+
+    from aios_nb.config import Settings
+
+    with (
+        aios.Node(Settings(name="a", home=tmp_path / "h")) as a,
+        aios.Node(Settings(name="b", home=tmp_path / "h")) as b,
+    ):
+        a.host(one, name="who")
+        b.host(two, name="who")
+        assert (a.ask("who", ""), b.ask("who", "")) == ("one", "two")
+        assert a.node_id != b.node_id
+        assert a.url != b.url
+    assert not a.running
+    assert not b.running
