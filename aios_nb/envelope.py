@@ -21,6 +21,7 @@ NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,47}")
 ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 """Message, conversation and other ids."""
 AGENT_ID = re.compile(r"([a-z0-9][a-z0-9_-]{0,47})@([a-z2-7]{32})")
+NODE_ID = re.compile(r"[a-z2-7]{32}")
 SENDER_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}(@[a-z2-7]{32})?")
 
 TEXT_LIMIT_BYTES = 1 << 20

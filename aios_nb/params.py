@@ -15,7 +15,7 @@ AgentRef = Annotated[str, Meta(min_length=1, max_length=96)]
 NodeId = Annotated[str, Meta(pattern=r"^[a-z2-7]{32}$")]
 Title = Annotated[str, Meta(max_length=200)]
 Deadline = Annotated[float, Meta(gt=0, le=DEADLINE_MAX_S)]
-Cursor = Annotated[int, Meta(ge=0)]
+Cursor = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]  # what the database can hold
 
 
 def check_id(text: str) -> str:

@@ -98,7 +98,7 @@ def _notebook(conversation: Conversation, events: Sequence[Event]) -> str:
     go_on = (
         "import aios_nb as aios\n\n"
         "node = aios.up()\n"
-        f"node.ask({conversation.agents[0]!r}, 'and then?', conversation={conversation.id!r})"
+        f"node.ask({(conversation.agents or ['concierge'])[0]!r}, 'and then?', conversation={conversation.id!r})"
     )
     cells.append(_cell("code", go_on, len(events) + 1))
     form = {

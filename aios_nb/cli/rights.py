@@ -7,6 +7,8 @@ import sys
 
 from aios_nb.cli import output
 from aios_nb.cli.connect import found, home_of, talk_to
+from aios_nb.envelope import NODE_ID
+from aios_nb.errors import UsageError
 
 
 def withdraw(args: argparse.Namespace) -> None:
@@ -15,13 +17,25 @@ def withdraw(args: argparse.Namespace) -> None:
 
 
 def block(args: argparse.Namespace) -> None:
-    answer = talk_to(args, lambda client: client.call("nodes.block", node=args.target))
+    node = _node_id(args.target)
+    answer = talk_to(args, lambda client: client.call("nodes.block", node=node))
     _done(args, answer, f"{args.target} is shut out")
 
 
 def allow(args: argparse.Namespace) -> None:
-    answer = talk_to(args, lambda client: client.call("nodes.allow", node=args.target))
+    node = _node_id(args.target)
+    answer = talk_to(args, lambda client: client.call("nodes.allow", node=node))
     _done(args, answer, f"{args.target} may call agents with access `known`")
+
+
+def _node_id(text: str) -> str:
+    """All of it: a prefix may name another node tomorrow."""
+    node = text.rpartition("@")[2]
+    if not NODE_ID.fullmatch(node):
+        raise UsageError(
+            f"{text!r} is not a node id", hint="all 32 characters; `aios-nb callers` shows them"
+        )
+    return node
 
 
 def _done(args: argparse.Namespace, answer: object, line: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import signal
 import sys
@@ -49,12 +50,21 @@ def _started(args: argparse.Namespace) -> tuple[list[Definition], Node]:
     from aios_nb.node import Node
 
     own_process()
+    _show_log()
     try:
         definitions = _definitions(args.agents)
         return definitions, Node(_settings(args), definitions).start()
     except UsageError as error:
         # The command was understood; what it asked for does not work here.
         raise AiosError(error.message, hint=error.hint) from error
+
+
+def _show_log() -> None:
+    """Warnings, and the tracebacks of failing agents, to whoever started the node."""
+    shown = logging.StreamHandler()
+    shown.setLevel(logging.WARNING)
+    shown.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
+    logging.getLogger("aios_nb").addHandler(shown)
 
 
 def _settings(args: argparse.Namespace) -> Settings:

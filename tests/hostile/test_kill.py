@@ -182,12 +182,13 @@ def test_a_node_killed_among_a_thousand_calls_loses_none_and_repeats_none(start,
     trace = tmp_path / "trace"
     node = start(TRACE_FILE=str(trace))
     known: dict[str, tuple[Any, ...]] = {}
+    all_cut = 0
     for round_, moment in enumerate(MOMENTS):
         calls = plan(node, round_)
         answers = Load(node, calls, kill_at=moment).run()
         node.kill()
         acknowledged = {name: outcome_of(answer) for name, answer in answers.items()}
-        assert len(acknowledged) >= moment
+        assert moment <= len(acknowledged) < CALLS
         assert {outcome[0] for outcome in acknowledged.values()} == {"done"}
 
         killed, node = node, start(TRACE_FILE=str(trace))
@@ -197,7 +198,6 @@ def test_a_node_killed_among_a_thousand_calls_loses_none_and_repeats_none(start,
         statuses = {row["message_id"]: row["status"] for rows in logs.values() for row in rows}
         begun_at_once = {call["message_id"] for call in calls if "conversation" not in call}
         for name in begun_at_once & ids(calls, *ONCE) & statuses.keys():
-            assert statuses[name] == ("done" if name in acknowledged else statuses[name])
             assert statuses[name] in {"done", "interrupted"}
 
         # Every id again: what was stored is told, what was cut stays cut, the rest runs now.
@@ -209,11 +209,13 @@ def test_a_node_killed_among_a_thousand_calls_loses_none_and_repeats_none(start,
         assert cut <= ids(calls, *ONCE)
         assert {outcome[0] for outcome in outcomes.values()} <= {"done", "interrupted"}
         known |= outcomes
+        all_cut += len(cut)
 
         counted = ran(trace)
         assert {name for name in ids(calls, *ONCE) if counted[name] > 1} == set()
         done = outcomes.keys() - cut
         assert {name for name in done if counted[name] == 0} == set()
+    assert all_cut > 0
     check_history(histories(node), known)
     assert node.complaints() == []
     assert node.stop() == 0
