@@ -32,7 +32,6 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     runs: int = 2000
     """Runs at once on this node, waiting ones included."""
     threads: int = 256
-    agent_concurrency: int = 64
     open_streams: int = 1000
     call_memory_days: float = 7.0
     stranger_log_bytes: int = 50 * MB

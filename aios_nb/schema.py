@@ -40,25 +40,27 @@ STEPS: tuple[str, ...] = (
 
     -- The log. Rows are only ever added; deleting a conversation blanks the rows that carry a
     -- call (conversation NULL), so that a repeated id is still known for as long as we promise.
+    -- What an event does not have is '' or 0, not NULL: Python hands a NULL or a BLOB over to
+    -- SQLite by the long way, which made a row a fifth dearer.
     CREATE TABLE events (
         cursor INTEGER PRIMARY KEY,
         conversation INTEGER,
         seq INTEGER NOT NULL,
         message_id TEXT NOT NULL,
         kind TEXT NOT NULL,
-        ref TEXT,
+        ref TEXT NOT NULL,
         sender TEXT NOT NULL,
         sender_type TEXT NOT NULL,
         text TEXT NOT NULL,
-        data BLOB,
-        files BLOB,
-        status TEXT,
+        data TEXT NOT NULL,
+        files TEXT NOT NULL,
+        status TEXT NOT NULL,
         at INTEGER NOT NULL,
-        caller INTEGER,
-        call BLOB
+        caller INTEGER NOT NULL,
+        call TEXT NOT NULL
     ) STRICT;
     CREATE UNIQUE INDEX events_by_conversation ON events (conversation, seq);
-    CREATE UNIQUE INDEX events_by_call ON events (caller, message_id) WHERE caller IS NOT NULL;
+    CREATE UNIQUE INDEX events_by_call ON events (caller, message_id) WHERE caller > 0;
 
     CREATE TABLE records (
         key TEXT PRIMARY KEY,

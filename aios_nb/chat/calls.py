@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -64,8 +64,8 @@ class CallNote(msgspec.Struct, frozen=True, array_like=True, gc=False):
     path: tuple[str, ...]
     max_hops: int
 
-    def to_bytes(self) -> bytes:
-        return _encode(self)
+    def to_text(self) -> str:
+        return _encode(self).decode()
 
 
 read_note = msgspec.json.Decoder(CallNote).decode
@@ -76,7 +76,6 @@ class Call:
 
     __slots__ = (
         "_waiters", "conversation", "cursor", "key", "message_id", "refusal", "runs", "seq",
-        "turns",
     )  # fmt: skip
 
     def __init__(self, key: tuple[int, str], conversation: Conversation) -> None:
@@ -85,7 +84,6 @@ class Call:
         self.message_id = key[1]
         self.conversation = conversation
         self.runs: list[Run] = []
-        self.turns: list[Awaitable[None] | None] = []
         self.seq = self.cursor = 0
         """Its place in the log, 0 before the commit."""
         self.refusal: Exception | None = None

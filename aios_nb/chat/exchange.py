@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from aios_nb.access import Principal
@@ -107,7 +107,7 @@ class Exchange:
         call = self._plan(request, key, conversation)
         self._enlist(call)
         note = self._note(request, call)
-        began = all(turn is None for turn in call.turns)
+        began = all(run.turn is None for run in call.runs)
         draft = Draft(
             message_id,
             Kind.MESSAGE,
@@ -115,10 +115,10 @@ class Exchange:
             request.text,
             request.data,
             request.files,
-            None,
+            "",
             Status.RUNNING if began and call.runs else Status.ACCEPTED,
             number,
-            note.to_bytes(),
+            note.to_text(),
         )
 
         def done(place: Place | None, error: Exception | None) -> None:
@@ -155,8 +155,8 @@ class Exchange:
 
     def _note(self, request: Request, call: Call) -> CallNote:
         plans = [
-            PlannedRun(run.task.agent, run.task.reply_id, turn is not None, target.idempotent)
-            for run, turn, target in zip(call.runs, call.turns, request.targets, strict=True)
+            PlannedRun(run.task.agent, run.task.reply_id, run.turn is not None, target.idempotent)
+            for run, target in zip(call.runs, request.targets, strict=True)
         ]
         return CallNote(
             tuple(plans),
@@ -169,18 +169,19 @@ class Exchange:
 
     def _enlist(self, call: Call) -> None:
         """Give its runs their turns, and let repeats find it."""
-        conversation_id = call.conversation.id
-        call.turns = [self._lanes.enter((conversation_id, run.task.agent)) for run in call.runs]
+        for run in call.runs:
+            run.turn = self._lanes.enter((call.conversation.id, run.task.agent))
+        call.conversation.holds += len(call.runs)
         self._open_runs += len(call.runs)
         self._calls[call.key] = call
 
     def _begin(self, call: Call, place: Place) -> None:
         """The request is committed."""
         call.seq, call.cursor = place
-        for run, turn in zip(call.runs, call.turns, strict=True):
+        for run in call.runs:
             run.message_seq = call.seq
             self.deadlines.add(run)
-            run.worker = self._spawn(self._work(call, run, turn))
+            run.worker = self._spawn(self._work(call, run))
         if not call.runs:
             self._calls.pop(call.key, None)
         call.wake()
@@ -189,11 +190,11 @@ class Exchange:
         """The request was not committed: nobody heard of it, nothing runs."""
         self._calls.pop(call.key, None)
         self._open_runs -= len(call.runs)
-        if call.conversation.n == 0:
-            self._log.forget(call.conversation)
+        call.conversation.holds -= len(call.runs)
+        self._log.forget_unstored(call.conversation)
         call.refusal = error
         for run in call.runs:
-            self._lanes.leave((call.conversation.id, run.task.agent))
+            self._lanes.leave((call.conversation.id, run.task.agent), run.turn)
             run.error = error if isinstance(error, RpcError) else Busy("not stored")
             run.wake()
         call.wake()
@@ -258,18 +259,20 @@ class Exchange:
 
     # Running -----------------------------------------------------------------------------
 
-    async def _work(self, call: Call, run: Run, turn: Awaitable[None] | None) -> None:
+    async def _work(self, call: Call, run: Run) -> None:
         outcome: Outcome | None = None
         error: RpcError | None = None
         began = 0.0
         try:
+            if run.stop_reason is not None:
+                raise run.stop_reason  # noqa: TRY301 - cancelled before it was committed
             target = run.target
-            if turn is not None or target is None:
-                if turn is not None:
-                    await turn
+            if run.turn is not None or target is None:
+                if run.turn is not None:
+                    await run.turn
                 run.target = target = target or await self._hosted_again(run)
                 if not run.seconds_left:
-                    raise self._too_late(run)
+                    raise self._too_late(run)  # noqa: TRY301 - as good as cancelled
                 # What waited has begun only when the log says so.
                 await self._log.append(run.conversation, status_draft(run, Status.RUNNING))
             run.status = Status.RUNNING
@@ -345,7 +348,8 @@ class Exchange:
             error = error or interrupted()
             run.error, run.status = error, status_of(error)
         self.deadlines.remove(run)
-        self._lanes.leave((run.conversation.id, run.task.agent))
+        self._lanes.leave((run.conversation.id, run.task.agent), run.turn)
+        run.conversation.holds -= 1
         self._open_runs -= 1
         if len(call.runs) == 1 or call.is_over:
             self._calls.pop(call.key, None)

@@ -95,10 +95,11 @@ def _notebook(conversation: Conversation, events: Sequence[Event]) -> str:
     for index, event in enumerate(events, start=1):
         if event.kind is Kind.MESSAGE:
             cells.append(_cell("markdown", _message_markdown(event), index))
+    agent = (conversation.agents or ["concierge"])[0]
     go_on = (
         "import aios_nb as aios\n\n"
         "node = aios.up()\n"
-        f"node.ask({(conversation.agents or ['concierge'])[0]!r}, 'and then?', conversation={conversation.id!r})"
+        f"node.ask({agent!r}, 'and then?', conversation={conversation.id!r})"
     )
     cells.append(_cell("code", go_on, len(events) + 1))
     form = {

@@ -58,18 +58,19 @@ class Draft(msgspec.Struct, gc=False):
     text: str = ""
     data: Any = None
     files: tuple[FileRef, ...] = ()
-    ref: str | None = None
+    ref: str = ""
     status: Status | None = None
-    caller: int | None = None
+    caller: int = 0
     """The number of the caller whose call this is; with it ``message_id`` is unique."""
-    call: bytes | None = None
+    call: str = ""
 
 
 class Conversation:
     """A conversation in memory. ``n`` is its number in the database, 0 before the first commit."""
 
     __slots__ = (
-        "agents", "created", "id", "ids", "last_seq", "members", "n", "opener", "parent", "title",
+        "agents", "created", "holds", "id", "ids", "last_seq", "members", "n", "opener", "parent",
+        "title",
     )  # fmt: skip
 
     def __init__(
@@ -96,6 +97,8 @@ class Conversation:
         self.n = n
         self.last_seq = last_seq
         self.ids = set(ids)
+        self.holds = 0
+        """Writes and runs under way. Two copies in memory would give out the same ``seq``."""
 
     def visible_to(self, principal: Principal) -> bool:
         return principal.is_owner or principal.id == self.opener or principal.id in self.members
@@ -169,7 +172,9 @@ class Log:
 
     def get(self, conversation_id: str) -> Conversation | None:
         found = self._live.get(conversation_id)
-        if found is None:
+        if found is not None:
+            self._live[conversation_id] = self._live.pop(conversation_id)  # used last
+        else:
             rows = self.store.read(f"{_CONVERSATION} WHERE id = ?", (conversation_id,))
             found = self._load(rows[0]) if rows else None
         return found
@@ -188,12 +193,17 @@ class Log:
         if self._live.get(conversation.id) is conversation:
             del self._live[conversation.id]
 
+    def forget_unstored(self, conversation: Conversation) -> None:
+        """Drop one that came to nothing: never stored, and nobody is at it."""
+        if conversation.n == 0 and conversation.holds == 0:
+            self.forget(conversation)
+
     def _keep(self, conversation: Conversation) -> None:
         self._live[conversation.id] = conversation
         if len(self._live) > LIVE_CONVERSATIONS:
-            for old in list(islice(self._live.values(), LIVE_CONVERSATIONS // 8)):
-                if old.n:  # its first commit is not under way
-                    self.forget(old)
+            free = (old for old in self._live.values() if not old.holds)
+            for old in list(islice(free, LIVE_CONVERSATIONS // 8)):
+                self.forget(old)
 
     def _load(self, row: Sequence[Any]) -> Conversation:
         n, conversation_id, opener, title, agents, members, parent, created = row
@@ -228,7 +238,12 @@ class Log:
             )
             return n
 
-        n = conversation.n = await self.store.write(apply)
+        conversation.holds += 1
+        try:
+            n = conversation.n = await self.store.write(apply)
+        finally:
+            conversation.holds -= 1
+            self.forget_unstored(conversation)
         self._last_n = max(self._last_n, n)
         self._touched[n] = max(1, self.cursor)
 
@@ -238,8 +253,8 @@ class Log:
 
         def apply(tx: Tx) -> None:
             tx.execute(
-                "UPDATE events SET conversation = NULL, kind = 'deleted', text = '', data = NULL,"
-                " files = NULL, sender = '' WHERE conversation = ? AND caller IS NOT NULL"
+                "UPDATE events SET conversation = NULL, kind = 'deleted', text = '', data = '',"
+                " files = '', sender = '' WHERE conversation = ? AND caller > 0"
                 " AND at > ?",
                 (n, keep_calls_after_ms),
             )
@@ -296,9 +311,9 @@ class Log:
                     _EVENTS,
                     (
                         cursor, n, seq, d.message_id, d.kind._value_, d.ref, sender.id,
-                        sender.type, d.text, None if data is None else _encode(data),
-                        _encode(files) if files else None,
-                        None if status is None else status._value_, at, d.caller, d.call,
+                        sender.type, d.text, "" if data is None else _encode(data).decode(),
+                        _encode(files).decode() if files else "",
+                        "" if status is None else status._value_, at, d.caller, d.call,
                     ),  # fmt: skip
                 )
                 if files:
@@ -307,7 +322,10 @@ class Log:
             scratch["cursor"] = cursor
             return n, (seq, cursor)
 
+        conversation.holds += 1
+
         def committed(placed: tuple[int, Place] | None, error: Exception | None) -> None:
+            conversation.holds -= 1
             if placed is None:
                 taken = isinstance(error, sqlite3.IntegrityError)
                 done(None, DuplicateCall() if taken else error)

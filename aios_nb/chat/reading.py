@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -35,10 +35,10 @@ def to_event(row: Sequence[Any]) -> Event:
         Kind(kind),
         Sender(sender, sender_type),
         text,
-        None if data is None else _decode(data),
-        () if files is None else _decode_files(files),
-        ref,
-        None if status is None else Status(status),
+        _decode(data) if data else None,
+        _decode_files(files) if files else (),
+        ref or None,
+        Status(status) if status else None,
         iso_ms(at),
         conversation,
         cursor,
@@ -81,14 +81,14 @@ class Reader:
         runs: dict[str, dict[str, Status]] = {}
         for ref, sender, status in self._read(
             "SELECT ref, sender, status FROM events WHERE conversation = ? AND seq > ?"
-            " AND ref IS NOT NULL AND status IS NOT NULL AND kind IN ('message', 'status')"
+            " AND ref != '' AND status != '' AND kind IN ('message', 'status')"
             " ORDER BY seq",
             (conversation.n, after),
         ):
             runs.setdefault(ref, {})[sender] = Status(status)
         return {ref: fold(statuses.values()) for ref, statuses in runs.items()}
 
-    def call(self, caller: int, message_id: str) -> tuple[int, Event | None, bytes] | None:
+    def call(self, caller: int, message_id: str) -> tuple[int, Event | None, str] | None:
         """A caller's earlier call: its conversation's number, its event and its note.
 
         The event is ``None`` when the conversation is deleted.
@@ -103,18 +103,29 @@ class Reader:
         found = self._read(f"{_FIELDS} WHERE e.cursor = ?", (cursor,))
         return n or 0, to_event(found[0]) if found else None, blob
 
-    def calls_since(self, cursor: int) -> list[tuple[int, bytes, Event]]:
-        """Calls beyond a cursor: the caller's number, the note, the event."""
-        rows = self._read(
+    def unsettled(self, cursor: int) -> Iterator[tuple[int, int, bytes]]:
+        """Calls beyond a cursor with their place, caller and note; see ``run_states`` for ends."""
+        yield from self._read(
             "SELECT cursor, caller, call FROM events"
             " WHERE cursor > ? AND caller IS NOT NULL AND conversation IS NOT NULL"
             " ORDER BY cursor",
             (cursor,),
         )
-        return [
-            (caller, blob, to_event(self._read(f"{_FIELDS} WHERE e.cursor = ?", (place,))[0]))
-            for place, caller, blob in rows
-        ]
+
+    def run_states(self, cursor: int) -> dict[str, Status]:
+        """The last word beyond a cursor about each run, by its reply id. One pass over the log."""
+        states: dict[str, Status] = {}
+        for message_id, kind, status, data in self._read(
+            "SELECT message_id, kind, status, data FROM events"
+            " WHERE cursor > ? AND ref IS NOT NULL AND status IS NOT NULL ORDER BY cursor",
+            (cursor,),
+        ):
+            reply_id = message_id if kind == Kind.MESSAGE else _decode(data)["reply_id"]
+            states[reply_id] = Status(status)
+        return states
+
+    def at(self, cursor: int) -> Event:
+        return to_event(self._read(f"{_FIELDS} WHERE e.cursor = ?", (cursor,))[0])
 
     def seq_of(self, conversation: Conversation, message_id: str) -> int:
         return self._one(conversation, message_id, "seq") or 0
@@ -149,7 +160,7 @@ class Reader:
         """The rows by which one run ended: the reply, or its last status."""
         rows = self._read(
             f"{_FIELDS} WHERE e.conversation = ? AND e.seq > ? AND (e.message_id = ?"
-            " OR (e.kind = 'status' AND json_extract(e.data, '$.reply_id') = ?))"
+            " OR (e.kind = 'status' AND json_extract(nullif(e.data, ''), '$.reply_id') = ?))"
             " ORDER BY e.seq",
             (conversation_n, seq, reply_id, reply_id),
         )
@@ -196,7 +207,7 @@ class Reader:
 
     def files(self) -> set[str]:
         """The hashes of all files that some message refers to."""
-        rows = self._read("SELECT files FROM events WHERE files IS NOT NULL")
+        rows = self._read("SELECT files FROM events WHERE files != ''")
         return {file.sha256 for (files,) in rows for file in _decode_files(files)}
 
     def listing(self, principal: Principal, limit: int, before: int | None) -> list[dict[str, Any]]:

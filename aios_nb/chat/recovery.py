@@ -22,34 +22,31 @@ from aios_nb.envelope import Event, Status, Task
 
 async def recover(exchange: Exchange, log: Log, reader: Reader) -> None:
     """Settle every call that is not known to be over."""
-    for number, blob, event in reader.calls_since(int(log.meta("settled_upto") or 0)):
-        conversation = log.get(event.conversation)
-        if conversation is not None:
-            await _recover(exchange, log, reader, number, read_note(blob), event, conversation)
-
-
-async def _recover(
-    exchange: Exchange,
-    log: Log,
-    reader: Reader,
-    number: int,
-    note: CallNote,
-    event: Event,
-    conversation: Conversation,
-) -> None:
-    call = Call((number, event.message_id), conversation)
-    for plan in note.runs:
-        rows = reader.outcome(conversation.n, event.seq, plan.reply_id)
-        if any(row.status is not None and row.status.is_final for row in rows):
+    settled = int(log.meta("settled_upto") or 0)
+    states = reader.run_states(settled)
+    for cursor, number, blob in reader.unsettled(settled):
+        note = read_note(blob)
+        open_runs = [plan for plan in note.runs if not _is_over(states.get(plan.reply_id))]
+        if not open_runs:
             continue
-        run = _run(exchange, note, plan, event, conversation)
-        run.started = not plan.queued or any(row.status is Status.RUNNING for row in rows)
-        if run.started and not plan.idempotent:
-            await log.append(conversation, *failure_drafts(run, interrupted()))
-        else:
-            call.runs.append(run)
-    if call.runs:
-        exchange.resume(call, event)
+        event = reader.at(cursor)
+        conversation = log.get(event.conversation)
+        if conversation is None:
+            continue
+        call = Call((number, event.message_id), conversation)
+        for plan in open_runs:
+            run = _run(exchange, note, plan, event, conversation)
+            run.started = not plan.queued or plan.reply_id in states
+            if run.started and not plan.idempotent:
+                await log.append(conversation, *failure_drafts(run, interrupted()))
+            else:
+                call.runs.append(run)
+        if call.runs:
+            exchange.resume(call, event)
+
+
+def _is_over(status: Status | None) -> bool:
+    return status is not None and status.is_final
 
 
 def _run(

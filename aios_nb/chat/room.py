@@ -39,7 +39,7 @@ from aios_nb.envelope import (
     new_id,
     now_iso,
 )
-from aios_nb.errors import Cancelled, InvalidParams, NoSuchAgent, NotAllowed
+from aios_nb.errors import Cancelled, InvalidParams, NoSuchAgent, NotAllowed, RpcError
 from aios_nb.ports import Finder, Notices, Target
 from aios_nb.store import Store
 
@@ -71,19 +71,13 @@ class Chat:
     async def send(self, principal: Principal, params: p.Send) -> dict[str, Any]:
         request = self._request(principal, params)
         taken = await self.exchange.take(request)
-        if isinstance(taken, Call):
-            run = taken.runs[0]
-            if params.wait:
-                await run.settled()
-            else:
-                taken = await self._committed(taken, request)
-                if isinstance(taken, Call):
-                    return _accepted(run)
-            if isinstance(taken, Call) and taken.refusal is None:
-                return _result(run)
-            if isinstance(taken, Call):
-                taken = self.exchange.repeat_of(taken, request)
-        return _ended_result(taken[0])
+        if isinstance(taken, Call) and params.wait:
+            await taken.runs[0].settled()
+        taken = await self._committed(taken, request)
+        if isinstance(taken, list):
+            return _ended_result(taken[0])
+        run = taken.runs[0]
+        return _result(run) if params.wait else _accepted(run)
 
     async def stream(self, principal: Principal, params: p.Stream) -> Notices:
         if params.agent is None:
@@ -360,7 +354,12 @@ class Chat:
             tuple(routing.path),
             routing.max_hops,
         )
-        taken = await self._committed(await self.exchange.take(ours), ours)
+        try:
+            taken = await self._committed(await self.exchange.take(ours), ours)
+        except RpcError:
+            if ours.conversation is not None:
+                self._log.forget_unstored(ours.conversation)
+            raise
         if isinstance(taken, list):
             ended = taken[0]
             result = _ended_result(ended)

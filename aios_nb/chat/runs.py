@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aios_nb.access import Principal
@@ -45,7 +45,8 @@ class Run:
     __slots__ = (
         "_backstage", "_bytes", "_context", "_pieces", "_waiters", "answer", "bucket",
         "conversation", "deadline", "error", "length", "message_seq", "note", "outcome",
-        "principal", "question", "started", "status", "stop_reason", "target", "task", "worker",
+        "principal", "question", "started", "status", "stop_reason", "target", "task", "turn",
+        "worker",
     )  # fmt: skip
 
     def __init__(
@@ -75,6 +76,8 @@ class Run:
         self.length = 0
         """Code points streamed so far."""
         self.bucket = 0
+        self.turn: Turn | None = None
+        """Its place in line, if it had to wait for one."""
         self.worker: asyncio.Task[Any] | None = None
         self.stop_reason: RpcError | None = None
         self._backstage = backstage
@@ -252,6 +255,9 @@ class Deadlines:
         self._arm()
 
 
+Turn = asyncio.Future[None]
+
+
 class Lanes:
     """One run at a time per conversation and agent; a few may wait, in order."""
 
@@ -263,22 +269,26 @@ class Lanes:
         lane = self._lanes.get(key)
         return lane is not None and len(lane) >= self._limit
 
-    def enter(self, key: tuple[str, str]) -> Awaitable[None] | None:
+    def enter(self, key: tuple[str, str]) -> Turn | None:
         """``None``: go at once. Otherwise wait for this, in line."""
         lane = self._lanes.get(key)
         if lane is None:
             self._lanes[key] = []
             return None
-        turn = asyncio.get_running_loop().create_future()
+        turn: Turn = asyncio.get_running_loop().create_future()
         lane.append(turn)
         return turn
 
-    def leave(self, key: tuple[str, str]) -> None:
-        """Let the next one go."""
+    def leave(self, key: tuple[str, str], turn: Turn | None) -> None:
+        """Let the next one go; one that gives up while it waits only leaves the line."""
         lane = self._lanes.get(key)
+        if turn is not None and lane is not None and (turn.cancelled() or not turn.done()):
+            if turn in lane:
+                lane.remove(turn)
+            return
         while lane:
-            turn = lane.pop(0)
-            if not turn.done():
-                turn.set_result(None)
+            following = lane.pop(0)
+            if not following.done():
+                following.set_result(None)
                 return
         self._lanes.pop(key, None)

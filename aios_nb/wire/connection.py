@@ -55,6 +55,11 @@ class Connection(RequestHandler):
         self.on_lost: Callable[[], None] | None = None
         self._drain: asyncio.Event | None = None
 
+    async def start(self) -> None:
+        """Answer requests until the end; which may have come before this had its first turn."""
+        if self._manager is not None:
+            await super().start()
+
     def connection_lost(self, exc: BaseException | None) -> None:
         self.due = None
         if self._drain is not None:

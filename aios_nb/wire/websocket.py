@@ -179,7 +179,9 @@ class Socket:
             for flow in tuple(self._flows):
                 flow.cancel()
             self._flush()
-        if self._ws.prepared and not self._ws.closed:
+        if not self._ws.prepared:
+            raise ConnectionResetError("the client has gone")
+        if not self._ws.closed:
             await self._ws.close(code=code, message=reason)
         return self._ws
 

@@ -449,3 +449,89 @@ def test_the_decorator_leaves_the_function_alone() -> None:
         return text
 
     assert plain("x") == "x"
+
+
+def test_cancelling_one_that_waits_does_not_let_the_next_overtake(make_site: MakeSite) -> None:
+    slow, gate = gated()
+    site = make_site(slow)
+    conversation = site.call("chat.open", agents=["slow"])["conversation"]
+    for n in range(3):
+        site.call(
+            "chat.send", agent="slow", text=str(n), conversation=conversation,
+            message_id=f"m{n}", wait=False,
+        )  # fmt: skip
+    arrived(site, gate)
+    assert site.call("chat.cancel", message_id="m1")["status"] == "cancelled"
+    turns = site.node.run(_some_turns)
+    assert turns
+    assert gate.entered == ["0"]
+    site.on_loop(gate.open)
+    assert site.stream(message_id="m2")[1]["text"] == "done 2"
+    assert gate.entered == ["0", "2"]
+
+
+async def _some_turns() -> int:
+    for _ in range(50):
+        await asyncio.sleep(0)
+    return 50
+
+
+def test_cancelled_before_it_is_stored_it_never_runs(make_site: MakeSite) -> None:
+    count, seen = counter()
+    site = make_site(count)
+
+    site.call("chat.send", agent="echo", text="so that the caller is known")
+
+    async def send_and_cancel() -> str:
+        client = site.node.client
+        sending = asyncio.create_task(
+            client.call("chat.send", agent="count", text="x", message_id="m")
+        )
+        await asyncio.sleep(0)  # taken, not committed
+        status = (await client.call("chat.cancel", message_id="m"))["status"]
+        with pytest.raises(Cancelled):
+            await sending
+        return str(status)
+
+    assert site.node.run(send_and_cancel) == "cancelled"
+    assert seen == []
+
+
+def test_a_conversation_in_use_is_never_forgotten(
+    make_site: MakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from aios_nb.chat import log
+
+    monkeypatch.setattr(log, "LIVE_CONVERSATIONS", 8)
+    slow, gate = gated()
+    site = make_site(slow, upper)
+    first = site.call("chat.send", agent="slow", text="x", message_id="m", wait=False)
+    arrived(site, gate)
+    for n in range(40):
+        site.call("chat.send", agent="upper", text=str(n))
+    conversation = first["conversation"]
+    site.call("chat.send", agent="upper", text="meanwhile", conversation=conversation)
+    site.on_loop(gate.open)
+    assert site.stream(message_id="m")[1]["text"] == "done x"
+    rows = site.history(conversation)
+    assert [row["seq"] for row in rows] == [1, 2, 3, 4]
+    assert rows[0]["status"] == "done"
+
+
+def test_a_refused_envelope_leaves_no_empty_conversation(make_site: MakeSite) -> None:
+    slow, gate = gated()
+    site = make_site(slow, limits=limits(runs=1))
+    site.call("chat.send", agent="slow", text="x", wait=False)
+    arrived(site, gate)
+    envelope = {
+        "sender": {"id": "me", "type": "human"},
+        "recipient": {"id": "slow", "type": "agent"},
+        "message_type": "request",
+        "conversation_id": "theirs",
+        "content": {"task": "go"},
+    }
+    with pytest.raises(Busy):
+        site.call("aios.message", envelope=envelope)
+    with pytest.raises(InvalidParams, match="no such conversation"):
+        site.history("theirs")
+    site.on_loop(gate.open)

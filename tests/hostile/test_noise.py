@@ -18,7 +18,7 @@ import aiohttp
 import pytest
 
 from tests.hostile import noise
-from tests.hostile.nodes import NodeProcess, until
+from tests.hostile.nodes import WAIT_S, NodeProcess, until
 
 SEED = 20_250_417
 PLAIN, FRAMES = 5000, 2600
@@ -50,19 +50,23 @@ def check_reply(node: NodeProcess, sent: bytes, reply: bytes) -> None:
 
 
 async def say(node: NodeProcess, data: bytes) -> bytes:
-    """What comes back for these bytes."""
-    got = b""
-    try:
-        reader, writer = await asyncio.open_connection("127.0.0.1", node.port)
-    except ConnectionError:
-        return got
+    """What comes back for these bytes, until the node has nothing more to say."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", node.port)
     # Reset, not closed: ten thousand sockets in TIME_WAIT would slow the whole machine down.
     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-    with contextlib.suppress(ConnectionError, TimeoutError):
+    got = b""
+    with contextlib.suppress(ConnectionError):
         writer.write(data)
-        async with asyncio.timeout(PATIENCE_S):
-            while piece := await reader.read(READ_BYTES):
-                got += piece
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_S):
+                while piece := await reader.read(READ_BYTES):
+                    got += piece
+        if not got:
+            # Not even a refusal: perhaps it waits for more. Then it learns that none will come.
+            writer.write_eof()
+            async with asyncio.timeout(WAIT_S):
+                while piece := await reader.read(READ_BYTES):
+                    got += piece
     writer.close()
     with contextlib.suppress(ConnectionError):
         await writer.wait_closed()
