@@ -213,9 +213,7 @@ _pool: list[str] = []
 def _chance() -> str:
     """Eight random bytes as hex, from a pool: asking the system each time costs a system call."""
     if not _pool:
-        fresh = os.urandom(_POOL_BYTES).hex()
-        step = 2 * _ID_BYTES
-        _pool.extend(fresh[at : at + step] for at in range(0, len(fresh), step))
+        _pool.extend(os.urandom(_POOL_BYTES).hex(" ", _ID_BYTES).split())
     return _pool.pop()
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from aios_nb.access import Principal
@@ -181,7 +181,7 @@ class Exchange:
         for run in call.runs:
             run.message_seq = call.seq
             self.deadlines.add(run)
-            run.worker = self._spawn(self._work(call, run))
+            self._tasks.add(self._loop.create_task(self._work(call, run)))
         if not call.runs:
             self._calls.pop(call.key, None)
         call.wake()
@@ -203,12 +203,6 @@ class Exchange:
         """After a restart: go on with what had not ended."""
         self._enlist(call)
         self._begin(call, (event.seq, event.cursor))
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = self._loop.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
     # Repeats -----------------------------------------------------------------------------
 
@@ -260,6 +254,9 @@ class Exchange:
     # Running -----------------------------------------------------------------------------
 
     async def _work(self, call: Call, run: Run) -> None:
+        # From here on it can be cancelled; a task cancelled before its first step would do nothing.
+        run.worker = worker = asyncio.current_task()
+        assert worker is not None
         outcome: Outcome | None = None
         error: RpcError | None = None
         began = 0.0
@@ -289,6 +286,7 @@ class Exchange:
             outcome, error = None, run.stop_reason  # told to stop: what it says now is too late
         self._count(run, time.monotonic() - began if began else 0.0)
         run.worker = None
+        self._tasks.discard(worker)
         self._end(call, run, outcome, error)
 
     async def _hosted_again(self, run: Run) -> Target:

@@ -107,7 +107,7 @@ class Reader:
         """Calls beyond a cursor with their place, caller and note; see ``run_states`` for ends."""
         yield from self._read(
             "SELECT cursor, caller, call FROM events"
-            " WHERE cursor > ? AND caller IS NOT NULL AND conversation IS NOT NULL"
+            " WHERE cursor > ? AND caller > 0 AND conversation IS NOT NULL"
             " ORDER BY cursor",
             (cursor,),
         )
@@ -117,7 +117,7 @@ class Reader:
         states: dict[str, Status] = {}
         for message_id, kind, status, data in self._read(
             "SELECT message_id, kind, status, data FROM events"
-            " WHERE cursor > ? AND ref IS NOT NULL AND status IS NOT NULL ORDER BY cursor",
+            " WHERE cursor > ? AND ref != '' AND status != '' ORDER BY cursor",
             (cursor,),
         ):
             reply_id = message_id if kind == Kind.MESSAGE else _decode(data)["reply_id"]

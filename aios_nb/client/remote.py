@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 PROTOCOL = "aios-rpc-1"
 HELLO_WAIT_S = 10.0
+CLOSE_WAIT_S = 1.0
+"""What is no node may never say goodbye; nor may that wait hide why we leave."""
 PING_EVERY_S = 30.0
 FRAME_MAX_BYTES = 64 << 20
 _HINT = "see `aios-nb doctor`"
@@ -172,6 +174,7 @@ class RemoteClient:
                     self._run.url.rstrip("/") + "/ws",
                     protocols=(PROTOCOL,),
                     max_msg_size=FRAME_MAX_BYTES,
+                    timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_WAIT_S),
                     heartbeat=PING_EVERY_S,
                 )
                 try:

@@ -54,6 +54,7 @@ class MemoryRun:
         self.refuse: Exception | None = None
         self.rows: list[AgentRow] = []
         self.left_s = 60.0
+        self.begun = False
 
     def _here(self) -> None:
         assert threading.get_ident() == self._loop_thread, "touched outside the loop"
@@ -71,6 +72,9 @@ class MemoryRun:
     @property
     def text(self) -> str:
         return "".join(self.pieces)
+
+    def begin(self) -> None:
+        self.begun = True
 
     def delta(self, text: str) -> None:
         self._here()

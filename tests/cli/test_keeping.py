@@ -85,7 +85,7 @@ def test_nodes_are_blocked_and_allowed_by_their_whole_id(site):
     assert site("block", stranger).returncode == 0
     assert site("allow", stranger).returncode == 0
     done = site("block", "abc")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.count("\n") == 1
 
 
