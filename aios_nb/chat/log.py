@@ -143,7 +143,7 @@ class Log:
     def has_call(self, caller: int, message_id: str) -> bool:
         return bool(
             self.store.read(
-                "SELECT 1 FROM events WHERE caller = ? AND message_id = ?", (caller, message_id)
+                "SELECT 1 FROM events WHERE caller > 0 AND caller = ? AND message_id = ?", (caller, message_id)
             )
         )
 
