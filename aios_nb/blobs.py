@@ -20,6 +20,7 @@ from aios_nb.access import Principal
 from aios_nb.config import Limits
 from aios_nb.envelope import FileRef
 from aios_nb.errors import Busy, InvalidParams, TooLarge
+from aios_nb.private import own_folder
 from aios_nb.store import Store, Tx
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -34,7 +35,7 @@ class BlobStore:
         self._folder = folder
         self._store = store
         self._limits = limits
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        own_folder(folder)
         for left_over in folder.glob(".part-*"):
             left_over.unlink(missing_ok=True)
         self._bytes: int = store.read("SELECT coalesce(sum(size), 0) FROM blobs")[0][0]

@@ -29,6 +29,9 @@ def read_private(path: Path, *, limit_bytes: int) -> bytes:
         raise
     except OSError as error:
         raise HomeError(f"{path} cannot be read: {error.strerror}") from error
+    if stat.S_ISDIR(os.fstat(fd).st_mode):  # cannot even be opened as a file, and would stay open
+        os.close(fd)
+        raise HomeError(f"{path} is not a plain file", hint="move it away")
     with os.fdopen(fd, "rb", closefd=True) as file:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):

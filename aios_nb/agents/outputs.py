@@ -88,6 +88,8 @@ class Answer:
 
     def add_piece(self, value: Any) -> str:
         """Take what a generator yielded; returns the text to stream."""
+        if type(value) is str:
+            return self._add_text(value)
         if isinstance(value, numbers.Number):
             return self._add_text(str(value))
         return self.add(value)

@@ -266,6 +266,7 @@ class ChatStream(Rpc):
         self._agent = agent.encode()
         self._chunks = chunks
         self._prefix = secrets.token_hex(6)  # message ids are remembered across connections
+        self._salt = [""] * slots
         self._parts: list[list[str]] = [[] for _ in range(slots)]
         self._length = [0] * slots
         self._problem: list[str | None] = [None] * slots
@@ -273,9 +274,8 @@ class ChatStream(Rpc):
 
     def request(self, slot: int) -> bytes:
         number = self._serials.next(slot)
-        salt = str(number)
+        self._salt[slot] = salt = str(number)
         self._id[slot] = number
-        self._text[slot] = "".join(chunk(salt, place) for place in range(self._chunks))
         self._parts[slot] = []
         self._length[slot] = 0
         self._problem[slot] = None
@@ -321,6 +321,9 @@ class ChatStream(Rpc):
             return self._problem[slot]
         if last is None:
             return "the stream ended without its result"
+        # Made here, not in ``request``: that is inside the time to the first piece.
+        salt = self._salt[slot]
+        self._text[slot] = "".join(chunk(salt, place) for place in range(self._chunks))
         problem = self.answer(slot, last)
         if problem is None and "".join(self._parts[slot]) != self._text[slot]:
             return "the pieces do not join to the text"

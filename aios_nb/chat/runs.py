@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from aios_nb.ports import Target
 
 
+GATHER_S = 0.005
+"""What an agent says within this goes to a listener in one piece; nobody reads faster."""
+
+
 class Backstage(Protocol):
     """What a run needs of the exchange."""
 
@@ -43,7 +47,7 @@ class Run:
     """A run in memory, from its acceptance until its end is committed. Is a ``ports.Run``."""
 
     __slots__ = (
-        "_backstage", "_bytes", "_context", "_pieces", "_waiters", "answer", "bucket",
+        "_backstage", "_bytes", "_context", "_listeners", "_pieces", "_waiters", "answer", "bucket",
         "conversation", "deadline", "error", "length", "message_seq", "note", "outcome",
         "principal", "question", "started", "status", "stop_reason", "target", "task", "turn",
         "worker",
@@ -84,7 +88,10 @@ class Run:
         self._pieces: list[str] = []
         self._bytes = 0
         self._context: Sequence[Event] | None = None
-        self._waiters: list[asyncio.Future[None]] = []
+        self._waiters: set[Waiter] = set()
+        """They wait for another status."""
+        self._listeners: set[Waiter] = set()
+        """They wait for more text."""
 
     # What the agent sees (ports.Run) -----------------------------------------------------
 
@@ -106,7 +113,7 @@ class Run:
         self.started = True
 
     def delta(self, text: str) -> None:
-        if self.stop_reason is not None or self.is_over:
+        if self.stop_reason is not None or self.outcome is not None or self.error is not None:
             raise Cancelled("this run is over")
         if not text:
             return
@@ -115,8 +122,8 @@ class Run:
             raise TooLarge("the agent wrote more than 1 MB")
         self._pieces.append(text)
         self.length += len(text)
-        if self._waiters:
-            self.wake()
+        if self._listeners:
+            _wake(self._listeners)
 
     def progress(self, note: str, fraction: float | None) -> None:
         self.note = note if fraction is None else f"{note} ({fraction:.0%})"
@@ -154,16 +161,31 @@ class Run:
         return "".join(self._pieces)
 
     def wake(self) -> None:
-        waiters, self._waiters = self._waiters, []
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
+        """The status is another one: let everyone look."""
+        _wake(self._waiters)
+        _wake(self._listeners)
 
-    def changed(self) -> asyncio.Future[None]:
-        """Done at the next piece of text or change of status."""
+    async def changed(self, within_s: float | None = None) -> None:
+        """Return at the next change of status, or after so many seconds."""
+        loop = self._backstage.loop
+        waiter = loop.create_future()
+        self._waiters.add(waiter)
+        timer = None if within_s is None else loop.call_later(within_s, _done, waiter)
+        try:
+            await waiter
+        finally:
+            self._waiters.discard(waiter)
+            if timer is not None:
+                timer.cancel()
+
+    async def _spoken(self) -> None:
+        """Return at the next piece of text or change of status."""
         waiter = self._backstage.loop.create_future()
-        self._waiters.append(waiter)
-        return waiter
+        self._listeners.add(waiter)
+        try:
+            await waiter
+        finally:
+            self._listeners.discard(waiter)
 
     async def settled(self) -> None:
         while self.outcome is None and self.error is None and self.question is None:
@@ -186,10 +208,12 @@ class Run:
     async def deltas(self, offset: int = 0) -> AsyncIterator[Delta]:
         """The reply as it is written, from this code point on. Ends when a caller need not wait.
 
-        A slow listener gets fewer, longer pieces: nothing is queued for it.
+        The first piece comes at once; what follows within 5 ms comes together: waking a listener
+        costs more than writing a token. A slow listener gets fewer, longer pieces too: nothing is
+        queued for it.
         """
         message_id, reply_id = self.task.message_id, self.task.reply_id
-        pieces = self._pieces
+        pieces, text = self._pieces, ""
         index, skip = 0, offset
         while index < len(pieces) and len(pieces[index]) <= skip:
             skip -= len(pieces[index])
@@ -205,8 +229,24 @@ class Run:
                 offset += len(text)
             if finished:
                 return
+            if text and not self.is_settled:
+                await self.changed(within_s=GATHER_S)
             if index == len(pieces) and not self.is_settled:
-                await self.changed()
+                await self._spoken()
+
+
+Waiter = asyncio.Future[None]
+
+
+def _wake(waiters: set[Waiter]) -> None:
+    for waiter in waiters:
+        _done(waiter)
+    waiters.clear()
+
+
+def _done(waiter: Waiter) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 class Deadlines:

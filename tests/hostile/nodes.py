@@ -155,7 +155,7 @@ class NodeProcess:
     # The process ------------------------------------------------------------------------
 
     def open_files(self) -> int:
-        return len(os.listdir(f"/proc/{self.pid}/fd"))
+        return sum(1 for _ in Path(f"/proc/{self.pid}/fd").iterdir())
 
     def memory_bytes(self) -> int:
         pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])

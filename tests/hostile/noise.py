@@ -40,7 +40,8 @@ VALUES: tuple[Any, ...] = (
 
 USUAL: dict[str, Any] = {
     "agent": "echo", "agents": ["echo"], "after": 0, "before": 1, "chunk": "", "data": 1,
-    "deadline_s": 5, "files": [], "format": "md", "last": False, "limit": 5, "mime": "", "name": "x",
+    "deadline_s": 5, "files": [], "format": "md", "last": False, "limit": 5, "mime": "",
+    "name": "x",
     "node": "a" * 32, "offset": 0, "query": "numbers", "reaction": "y", "sender": "tg:1:2",
     "text": "boo", "title": "t", "wait": True, "watch": "w1", "who": "echo",
     "envelope": {
@@ -71,7 +72,12 @@ def wrong_params(conversation: str, message_id: str, sha256: str) -> Iterator[by
             yield call(row.name, {key: right[key] for key in right if key != name})
             for value in VALUES:
                 yield call(row.name, {**right, name: value})
-    envelope = usual["envelope"]
+    yield from wrong_envelopes()
+
+
+def wrong_envelopes() -> Iterator[bytes]:
+    """The same for each part of the paper's envelope."""
+    envelope = USUAL["envelope"]
     for name in (*envelope, "message_id", "conversation_id", "timestamp", "routing"):
         for value in VALUES:
             yield call("aios.message", {"envelope": {**envelope, name: value}})
@@ -120,7 +126,9 @@ class Requests:
             call("agents.search", {"query": "é", "limit": 5}, "x"),
         ]
         made = [self.post(body) for body in bodies] + [self.chunked(body) for body in bodies]
-        made.append(self.post(call("chat.stream", ["echo", "boo"]), b"Accept: text/event-stream\r\n"))
+        made.append(
+            self.post(call("chat.stream", ["echo", "boo"]), b"Accept: text/event-stream\r\n")
+        )
         path = b"/blobs/" + b"0" * 64
         made.append(self.head(b"PUT", path, b"Content-Length: 3\r\n") + b"abc")
         made.append(self.head(b"GET", path, b"Range: bytes=0-5\r\n"))
@@ -140,14 +148,17 @@ class Requests:
     def chunked(self, body: bytes) -> bytes:
         half = len(body) // 2
         pieces = b"".join(b"%x\r\n%b\r\n" % (len(p), p) for p in (body[:half], body[half:]) if p)
-        return self.head(b"POST", b"/rpc", b"Transfer-Encoding: chunked\r\n") + pieces + b"0\r\n\r\n"
+        return (
+            self.head(b"POST", b"/rpc", b"Transfer-Encoding: chunked\r\n") + pieces + b"0\r\n\r\n"
+        )
 
     def upgrade(self, *, token: bool) -> bytes:
         return self.head(
             b"GET",
             b"/ws",
             b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-            b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: aios-rpc-1\r\n",
+            b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+            b"Sec-WebSocket-Protocol: aios-rpc-1\r\n",
             token=token,
         )
 

@@ -21,7 +21,7 @@ from tests.hostile.nodes import WAIT_S, NodeProcess, until
 
 SLOW = 300
 FLOOD, FLOOD_CONNECTIONS = 4000, 20
-GONE = 1500
+GONE, ROWS = 300, 1000
 LIMITS = {"header_wait_s": 2.0, "body_wait_s": 3.0, "hello_wait_s": 2.0, "refused_per_s": 1e6}
 BYTE_EVERY_S = 1.0
 RESET = struct.pack("ii", 1, 0)
@@ -71,7 +71,10 @@ def test_hundreds_of_slow_clients_are_cut_off_and_the_owner_is_answered(start):
     starts = {
         "head": (b"", made.post(body)),
         "body": (made.post(body)[:split], body),
-        "chunks": (made.chunked(body)[: made.chunked(body).index(b"\r\n\r\n") + 4], b"1\r\nx\r\n" * 99),
+        "chunks": (
+            made.chunked(body)[: made.chunked(body).index(b"\r\n\r\n") + 4],
+            b"1\r\nx\r\n" * 99,
+        ),
         "upgrade": (b"", upgrade),
         "hello": (upgrade, noise.frame(noise.NONCE)),
         "silence": (upgrade, b""),
@@ -161,13 +164,19 @@ def cpu_ticks(pid: int) -> int:
     return int(fields[11]) + int(fields[12])
 
 
+@pytest.mark.xfail(
+    strict=True,
+    reason="a connection that its client has closed is looked up in the whole table: 8 ms each",
+)
 def test_clients_that_have_gone_before_they_are_seen_cost_no_more_than_others(start):
     node = start()
 
     def visit(*, stay: bool) -> None:
         with socket.create_connection(("127.0.0.1", node.port)) as connection:
             if stay:
-                connection.sendall(noise.Requests(node.port, "").post(b"x", b"Connection: close\r\n"))
+                connection.sendall(
+                    noise.Requests(node.port, "").post(b"x", b"Connection: close\r\n")
+                )
                 while connection.recv(65_536):
                     pass
             else:
@@ -180,7 +189,9 @@ def test_clients_that_have_gone_before_they_are_seen_cost_no_more_than_others(st
         node.call("node.info")  # behind all of them
         return cpu_ticks(node.pid) - before
 
-    staying = spent(stay=True)  # and leave many rows in the system's table of connections
+    for _ in range(ROWS):
+        visit(stay=True)  # leaves a row in the system's table of connections
+    staying = spent(stay=True)
     with Owner.calling(node) as owner:
         leaving = spent(stay=False)
     assert owner.answers.keys() == {200}

@@ -9,6 +9,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -90,8 +91,7 @@ def disk(kind: str, tmp_path: Path) -> Iterator[Quota | Small]:
 @pytest.mark.parametrize("kind", ["quota", "small"])
 def test_a_full_disk_loses_nothing_that_was_acknowledged(start, tmp_path, kind):
     with disk(kind, tmp_path) as small:
-        log_home = small.home
-        node = start(home=log_home, before_start=small.before_start)
+        node = start(home=small.home, before_start=small.before_start)
         small.fill()
 
         def send(number: int) -> tuple[str, dict[str, Any]]:
@@ -100,26 +100,29 @@ def test_a_full_disk_loses_nothing_that_was_acknowledged(start, tmp_path, kind):
 
         answers: dict[str, dict[str, Any]] = {}
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-            for wave in range(0, CALLS_MOST, AT_ONCE):
-                answers |= dict(pool.map(send, range(wave, wave + AT_ONCE)))
-                if any("error" in answer for answer in answers.values()):
-                    break
+            numbers = iter(range(CALLS_MOST))
+            waiting = {pool.submit(send, next(numbers)) for _ in range(AT_ONCE)}
+            while not any("error" in answer for answer in answers.values()):
+                done, waiting = concurrent.futures.wait(waiting, return_when=FIRST_COMPLETED)
+                answers |= dict(call.result() for call in done)
+                waiting |= {pool.submit(send, next(numbers)) for _ in done}
+
+            # It is full for everybody, it says so, and it lives.
+            large = node.answer("chat.send", agent="echo", text="x" * SPARE_BYTES)
+            assert large["error"]["code"] == BUSY
+            content = os.urandom(2 << 20)
+            name = hashlib.sha256(content).hexdigest()
+            auth = f"Bearer {node.token}"
+            assert node.request("PUT", f"/blobs/{name}", content, Authorization=auth)[0] == 503
+            assert node.call("node.info")["node_id"] == node.said["node_id"]
+
+            small.give_back(node)
+            answers |= dict(call.result() for call in waiting)
         refused = {name: a["error"] for name, a in answers.items() if "error" in a}
         assert {error["code"] for error in refused.values()} == {BUSY}, refused
         assert all(error["data"]["retry_after_s"] > 0 for error in refused.values())
         taken = {name: outcome_of(a) for name, a in answers.items() if "result" in a}
         assert len(taken) > AT_ONCE
-
-        # It is full for everybody, says so, and lives.
-        content = os.urandom(2 << 20)
-        name = hashlib.sha256(content).hexdigest()
-        auth = f"Bearer {node.token}"
-        assert node.request("PUT", f"/blobs/{name}", content, Authorization=auth)[0] == 503
-        assert node.answer("chat.open", agents=["echo"])["error"]["code"] == BUSY
-        assert node.call("node.info")["node_id"] == node.said["node_id"]
-        assert node.call("chat.history", conversation=next(iter(taken.values()))[2])["messages"]
-
-        small.give_back(node)
         for name in refused:
             again = send(int(name[1:]))[1]
             # Its request may have been kept and only its end not: then it is known as cut.
@@ -151,7 +154,7 @@ def test_a_node_that_finds_no_room_says_so_in_one_line(tmp_path):
         env=environment(tmp_path / "home"),
         capture_output=True,
         text=True,
-        preexec_fn=no_room,  # noqa: PLW1509 - a limit of the system, set before exec
+        preexec_fn=no_room,
         timeout=WAIT_S,
         check=False,
     )

@@ -236,7 +236,9 @@ def test_no_impostor_on_the_port_of_a_dead_node_gets_its_token(start, tmp_path):
     assert run.token == node.token
     forged = json.dumps({**json.loads(hello), "node_id": other.said["node_id"]})
     redirect = b"HTTP/1.1 307 Temporary Redirect\r\nLocation: %b/ws\r\nContent-Length: 0\r\n\r\n"
-    challenge = b"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer\r\nContent-Length: 0\r\n\r\n"
+    challenge = (
+        b"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer\r\nContent-Length: 0\r\n\r\n"
+    )
     tries: dict[str, Serve] = {
         "is silent": lambda connection, recorder: recorder.rest(connection),
         "is a web server": says(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"),
@@ -251,9 +253,8 @@ def test_no_impostor_on_the_port_of_a_dead_node_gets_its_token(start, tmp_path):
         "passes it on to another node": passes_on(node.port, other.port),
     }
     for what, serve in tries.items():
-        with impostor(node.port, serve) as recorder:
-            with pytest.raises(AiosError):
-                asyncio.run(_dial(run))
+        with impostor(node.port, serve) as recorder, pytest.raises(AiosError):
+            asyncio.run(_dial(run))
         check_kept(recorder, run.token)
         assert b"token" not in unmasked(recorder.got), what
     assert other.call("node.info")["node_id"] == other.said["node_id"]

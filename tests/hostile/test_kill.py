@@ -1,4 +1,4 @@
-"""kill -9 at any moment: nothing acknowledged is lost, nothing runs twice, nobody forgets who it is."""
+"""kill -9 at any moment: nothing acknowledged is lost, nothing runs twice, none forgets itself."""
 
 from __future__ import annotations
 
@@ -43,7 +43,12 @@ def plan(node: NodeProcess, round_: int) -> list[dict[str, Any]]:
         else:
             room = rooms[(number // 100 * 10 + number % 10) % ROOMS]
             calls.append(
-                {"agent": "slow", "text": message_id, "message_id": message_id, "conversation": room}
+                {
+                    "agent": "slow",
+                    "text": message_id,
+                    "message_id": message_id,
+                    "conversation": room,
+                }
             )
     return calls
 
@@ -98,8 +103,11 @@ class Load:
         async with session.ws_connect(url, protocols=("aios-rpc-1",)) as socket:
             for call in calls:
                 request = {
-                    "jsonrpc": "2.0", "id": call["message_id"], "method": "chat.send", "params": call,
-                }  # fmt: skip
+                    "jsonrpc": "2.0",
+                    "id": call["message_id"],
+                    "method": "chat.send",
+                    "params": call,
+                }
                 await socket.send_str(json.dumps(request))
             for _ in calls:
                 frame = await socket.receive()

@@ -1,4 +1,4 @@
-"""Ten thousand inputs that nobody meant: the node lives, says nothing it should not, and answers."""
+"""Ten thousand inputs that nobody meant: the node lives, tells no secrets, and answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ RESET = struct.pack("ii", 1, 0)
 LIMITS = {"refused_per_s": 1e6, "header_wait_s": 2.0, "body_wait_s": 2.0, "hello_wait_s": 2.0}
 """Nobody is told to come back later: every input gets as far as it can."""
 LEAKS = re.compile(
-    rb'Traceback|File "|\.py\b|aios_nb/|aiohttp|msgspec|sqlite|[A-Z][a-z]+Error\b|Exception|object at 0x'
+    rb'Traceback|File "|\.py\b|aios_nb/|aiohttp|msgspec|sqlite|[A-Z][a-z]+Error\b|Exception|'
+    rb"object at 0x"
 )
 INTERNAL = b"-32603"
 
@@ -162,7 +163,9 @@ def test_a_request_hidden_in_another_is_never_taken(start):
     node = start(limits=LIMITS)
     requests = noise.Requests(node.port, node.token)
     for number, data in enumerate(
-        requests.ambiguous(noise.call("chat.send", {"agent": "echo", "text": "x", "message_id": "in"}))
+        requests.ambiguous(
+            noise.call("chat.send", {"agent": "echo", "text": "x", "message_id": "in"})
+        )
     ):
         reply = asyncio.run(say(node, data))
         assert reply == b"" or re.match(rb"HTTP/1\.[01] 400", reply), (number, data, reply)
