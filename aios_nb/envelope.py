@@ -217,4 +217,5 @@ def _chance() -> str:
     return _pool.pop()
 
 
-os.register_at_fork(after_in_child=_pool.clear)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.clear)

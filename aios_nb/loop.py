@@ -18,7 +18,7 @@ from aios_nb.errors import UsageError
 
 T = TypeVar("T")
 
-SWITCH_INTERVAL_S = 5e-4
+SWITCH_INTERVAL_S = 1e-4
 """A busy cell holds the interpreter for this long at a time (5 ms by default): ten times less
 waiting for every request, at no cost to the cell that we could measure."""
 _POLL_S = 3600.0

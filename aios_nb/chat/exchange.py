@@ -10,9 +10,10 @@ One task per run and no other; everything around it happens in the store's commi
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from aios_nb.access import Principal
@@ -64,6 +65,7 @@ class Exchange:
         self.deadlines = Deadlines(self._late)
         self.backstage = Backstage(self, the_log, reader, finder)
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._retries: dict[Callable[[], None], asyncio.TimerHandle] = {}
         self._agents_changed = asyncio.Event()
         self._all_over: asyncio.Future[None] | None = None
         self._closing = False
@@ -324,10 +326,8 @@ class Exchange:
             if place is not None:
                 self._over(call, run, outcome, error)
             elif isinstance(refused, Busy) and tries < END_TRIES and not self._closing:
-                pause = END_PAUSE_S * 2**tries
-                self._loop.call_later(
-                    pause, self._end, call, run, outcome, error, tries + 1
-                )
+                again = functools.partial(self._end, call, run, outcome, error, tries + 1)
+                self._later(END_PAUSE_S * 2**tries, again)
             else:
                 # The next start finds the run without an end, and says so.
                 lost = call.cursor if self._lost_upto is None else min(self._lost_upto, call.cursor)
@@ -336,6 +336,15 @@ class Exchange:
                 self._over(call, run, None, refused if isinstance(refused, RpcError) else error)
 
         self._log.submit(run.conversation, drafts, done)
+
+    def _later(self, pause_s: float, again: Callable[[], None]) -> None:
+        """Try again after a pause; at once when the node stops."""
+
+        def now() -> None:
+            self._retries.pop(again, None)
+            again()
+
+        self._retries[again] = self._loop.call_later(pause_s, now)
 
     def _over(self, call: Call, run: Run, outcome: Outcome | None, error: RpcError | None) -> None:
         run.question = None
@@ -399,7 +408,15 @@ class Exchange:
                     (calls, seconds, last_at, caller),
                 )
 
-        await self._log.store.write(apply)
+        try:
+            await self._log.store.write(apply)
+        except Busy:
+            for caller, (calls, seconds, last_at) in counted.items():
+                again = self.counted.get(caller, (0, 0.0, 0))
+                self.counted[caller] = (
+                    calls + again[0], seconds + again[1], max(last_at, again[2]),
+                )  # fmt: skip
+            raise
 
     async def close(self) -> None:
         """Interrupt what runs, log it, and leave no task behind."""
@@ -409,6 +426,9 @@ class Exchange:
                 run.stop(interrupted("the node was stopped"))
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
+        for again, timer in list(self._retries.items()):
+            timer.cancel()
+            again()
         if self._calls:
             self._all_over = self._loop.create_future()
             await self._all_over

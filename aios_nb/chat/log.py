@@ -18,7 +18,7 @@ import msgspec
 
 from aios_nb.access import Principal
 from aios_nb.envelope import FileRef, Kind, Sender, Status, new_id
-from aios_nb.errors import InvalidParams
+from aios_nb.errors import Busy, InvalidParams
 from aios_nb.store import Insert, Store, Tx
 
 LIVE_CONVERSATIONS = 4096
@@ -224,18 +224,11 @@ class Log:
         return conversation
 
     async def save(self, conversation: Conversation) -> None:
-        """Store title, agents and members as they are now (also before the first event)."""
+        """Store a new conversation before anything is said in it."""
 
         def apply(tx: Tx) -> int:
-            if conversation.n == 0 and conversation not in tx.scratch:
-                n = _insert(tx, conversation, self._last_n)
-                tx.scratch[conversation] = n, 0
-                return n
-            n = conversation.n or tx.scratch[conversation][0]
-            tx.execute(
-                "UPDATE conversations SET title = ?, agents = ?, members = ? WHERE n = ?",
-                (*_columns(conversation), n),
-            )
+            n = _insert(tx, conversation, self._last_n)
+            tx.scratch[conversation] = n, 0
             return n
 
         conversation.holds += 1
@@ -246,6 +239,35 @@ class Log:
             self.forget_unstored(conversation)
         self._last_n = max(self._last_n, n)
         self._touched[n] = max(1, self.cursor)
+
+    async def change(
+        self,
+        conversation: Conversation,
+        *,
+        title: str | None = None,
+        agents: list[str] | None = None,
+        members: set[str] | None = None,
+    ) -> None:
+        """Give it another title, other agents or members, once that is stored."""
+        title = conversation.title if title is None else title
+        agents = conversation.agents if agents is None else agents
+        members = conversation.members if members is None else members
+        if conversation.n == 0:
+            raise Busy("this conversation is being opened")
+
+        def apply(tx: Tx) -> None:
+            tx.execute(
+                "UPDATE conversations SET title = ?, agents = ?, members = ? WHERE n = ?",
+                (*_columns(title, agents, members), conversation.n),
+            )
+
+        conversation.holds += 1
+        try:
+            await self.store.write(apply)
+            conversation.title, conversation.agents, conversation.members = title, agents, members
+        finally:
+            conversation.holds -= 1
+        self._touched[conversation.n] = max(1, self.cursor)
 
     async def delete(self, conversation: Conversation, keep_calls_after_ms: int) -> None:
         """Remove it and its events; call ids younger than the limit stay known, blanked."""
@@ -408,12 +430,8 @@ def _share(tx: Tx, conversation: Conversation, files: Iterable[FileRef]) -> None
             tx.execute("INSERT OR IGNORE INTO blob_readers VALUES (?, ?)", (file.sha256, reader))
 
 
-def _columns(conversation: Conversation) -> tuple[str, str, str]:
-    return (
-        conversation.title,
-        _encode(conversation.agents).decode(),
-        _encode(sorted(conversation.members)).decode(),
-    )
+def _columns(title: str, agents: list[str], members: set[str]) -> tuple[str, str, str]:
+    return title, _encode(agents).decode(), _encode(sorted(members)).decode()
 
 
 def _insert(tx: Tx, conversation: Conversation, last_n: int) -> int:
@@ -421,5 +439,5 @@ def _insert(tx: Tx, conversation: Conversation, last_n: int) -> int:
     n: int = tx.scratch.get("n", last_n) + 1
     tx.scratch["n"] = n
     row = (n, conversation.id, conversation.opener, conversation.parent, conversation.created)
-    tx.insert(_CONVERSATIONS, (*row, *_columns(conversation)))
+    tx.insert(_CONVERSATIONS, (*row, *_columns(conversation.title, conversation.agents, conversation.members)))
     return n

@@ -231,12 +231,12 @@ class Chat:
         """Bring an agent or a person in; they see what comes from now on."""
         conversation = self._log.visible(params.conversation, principal)
         who = self._member(params.who, principal)
-        if "@" in who and not who.startswith("owner@"):
-            if who not in conversation.agents:
-                conversation.agents.append(who)
-        else:
-            conversation.members.add(who)
-        await self._log.save(conversation)
+        agents, members = list(conversation.agents), set(conversation.members)
+        if "@" not in who or who.startswith("owner@"):
+            members.add(who)
+        elif who not in agents:
+            agents.append(who)
+        await self._log.change(conversation, agents=agents, members=members)
         return await self._mark(principal, conversation, Kind.JOIN, who)
 
     async def leave(self, principal: Principal, params: p.Member) -> dict[str, Any]:
@@ -244,10 +244,11 @@ class Chat:
         who = self._member(params.who, principal, conversation)
         if who not in conversation.agents and who not in conversation.members:
             raise InvalidParams(f"{params.who} is not in this conversation")
-        conversation.members.discard(who)
-        if who in conversation.agents:
-            conversation.agents.remove(who)
-        await self._log.save(conversation)
+        await self._log.change(
+            conversation,
+            agents=[agent for agent in conversation.agents if agent != who],
+            members=conversation.members - {who},
+        )
         return await self._mark(principal, conversation, Kind.LEAVE, who)
 
     def _member(
@@ -274,8 +275,7 @@ class Chat:
 
     async def rename(self, principal: Principal, params: p.Rename) -> dict[str, Any]:
         conversation = self._log.visible(params.conversation, principal)
-        conversation.title = params.title
-        await self._log.save(conversation)
+        await self._log.change(conversation, title=params.title)
         return {"conversation": conversation.id, "title": conversation.title}
 
     async def delete(self, principal: Principal, params: p.Conversation) -> dict[str, Any]:

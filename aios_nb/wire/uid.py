@@ -2,8 +2,9 @@
 
 Linux tells it: one socket at a time by netlink (20 µs), or as the tables ``/proc/net/tcp`` and
 ``tcp6``. The tables list every connection of the machine, the finished ones too (2.6 ms with 1,700
-rows), so they are read only where netlink is not to be had. Elsewhere the user is unknown and the
-rule built on it is not applied: there, the token alone decides.
+rows): anyone could keep the node busy with them. So netlink is tried out once, and where it works
+the tables are never read. Elsewhere the user is unknown and the rule built on it is not applied:
+there, the token alone decides.
 
 Only an equal uid counts as the owner's. Root is another user too: it could read the token anyway,
 but a node never takes a stranger's process for its owner's by accident.
@@ -11,6 +12,7 @@ but a node never takes a stranger's process for its owner's by accident.
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import os
 import socket
@@ -48,13 +50,26 @@ def uid_of(peer: Address, local: Address) -> int | None:
     Ask at accept. A socket that its process has closed shows uid 0 and no inode: it counts as
     nobody's, and so does one that is not established.
     """
-    ends = [(_plain(host), port) for host, port in (peer, local)]
+    there, here = [(_plain(host), port) for host, port in (peer, local)]
+    if not _netlink_works():
+        return _by_tables(there, here)
     try:
-        found = _by_netlink(*ends)
+        return _by_netlink(there, here)
     except OSError:
-        found = None
-    # Not found may also mean that this kernel cannot be asked so: the tables know for certain.
-    return _by_tables(*ends) if found is None else found
+        return None
+
+
+@functools.cache
+def _netlink_works() -> bool:
+    """Whether the kernel answers for a connection that is there: one of our own."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = server.getsockname()
+        with socket.create_connection(address) as client, server.accept()[0]:
+            try:
+                ends = [(_plain(host), port) for host, port in (client.getsockname(), address)]
+                return _by_netlink(*ends) == os.geteuid()
+            except OSError:
+                return False
 
 
 Ip = ipaddress.IPv4Address | ipaddress.IPv6Address

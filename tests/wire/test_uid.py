@@ -86,8 +86,28 @@ def test_the_tables_answer_where_netlink_does_not(ends, monkeypatch):
         raise OSError
 
     monkeypatch.setattr(uid, "_by_netlink", refuse)
+    uid._netlink_works.cache_clear()
     _, here = ends
-    assert uid.uid_of(here.getpeername()[:2], here.getsockname()[:2]) == os.geteuid()
+    try:
+        assert not uid._netlink_works()
+        assert uid.uid_of(here.getpeername()[:2], here.getsockname()[:2]) == os.geteuid()
+    finally:
+        uid._netlink_works.cache_clear()
+
+
+@linux
+def test_where_netlink_works_the_tables_are_never_read(ends, monkeypatch):
+    if not uid._netlink_works():
+        pytest.skip("netlink is not to be had here")
+
+    def read(*_: object) -> None:
+        raise AssertionError("a stranger could make us read them")
+
+    monkeypatch.setattr(uid, "_by_tables", read)
+    there, here = ends
+    peer, local = here.getpeername()[:2], here.getsockname()[:2]
+    there.close()
+    assert uid.uid_of(peer, local) is None
 
 
 def as_another_user(port: int, request: bytes) -> bytes:
