@@ -86,7 +86,7 @@ class Rows(list[T]):
 
 
 class Hit:
-    """An agent that was found; ``ask`` it. Has the fields of its row: ``id``, ``about``, …"""
+    """An agent that was found; ``ask`` it. Has the fields of its row, ``id`` and ``about`` first."""
 
     def __init__(self, row: AgentRow, site: Site) -> None:
         self.row = row

@@ -47,7 +47,12 @@ of rows up to this is a statement of its own, prepared once and kept: ten rows i
 cost a tenth less than in two."""
 DISK_RETRY_S = 5.0
 
-_DISK = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+_DISK = {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+}
 _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
@@ -96,8 +101,9 @@ class Tx:
         return self._cursor.execute(sql, params)
 
     def commit(self) -> None:
-        if self._begun or len(self._rows) != 1 or len(next(iter(self._rows.values()))) > 1:
-            self._begin()
+        rows = next(iter(self._rows.values()), ())
+        if len(self._rows) != 1 or len(rows) > ROWS_PER_STATEMENT:
+            self._begin()  # more than one statement
         self._flush()
         if self._begun:
             self._cursor.execute("COMMIT")

@@ -81,7 +81,7 @@ def test_up_twice_is_the_same_node_and_another_name_is_refused() -> None:
 
 
 def test_without_a_node_it_says_how_to_start_one() -> None:
-    with pytest.raises(NotRunning, match="aios.up"):
+    with pytest.raises(NotRunning, match=r"aios\.up"):
         aios.node()
     node = aios.up()
     aios.down()

@@ -18,12 +18,23 @@ import pytest
 
 from aios_nb import schema, store
 from aios_nb.errors import Busy, HomeError
-from aios_nb.store import Store, Tx
+from aios_nb.store import Insert, Store, Tx
 
 
 def put(key: str, value: object = 1) -> Callable[[Tx], str]:
     def apply(tx: Tx) -> str:
         tx.execute("INSERT INTO meta VALUES (?, ?)", (key, value))
+        return key
+
+    return apply
+
+
+META = Insert("meta", ("key", "value"))
+
+
+def row(key: str) -> Callable[[Tx], str]:
+    def apply(tx: Tx) -> str:
+        tx.insert(META, (key, 1))
         return key
 
     return apply
@@ -70,6 +81,35 @@ def test_a_failing_write_fails_alone(tmp_path: Path) -> None:
         assert isinstance(done[1], sqlite3.IntegrityError)
         assert done[2] == "b"
         assert keys(opened) == {"taken", "a", "b"}
+        await opened.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("count", [2, store.ROWS_PER_STATEMENT, store.ROWS_PER_STATEMENT + 1])
+def test_a_row_that_conflicts_fails_alone(tmp_path: Path, count: int) -> None:
+    async def main() -> None:
+        opened = Store.open(tmp_path / "a.db")
+        wanted = [f"k{n}" for n in range(count - 1)]
+        told = await asyncio.gather(
+            *(opened.write(row(key)) for key in (*wanted, "k0")), return_exceptions=True
+        )
+        assert told[:-1] == wanted
+        assert isinstance(told[-1], sqlite3.IntegrityError)
+        assert keys(opened) == set(wanted)
+        await opened.close()
+
+    asyncio.run(main())
+
+
+def test_rows_of_one_moment_are_one_statement(tmp_path: Path) -> None:
+    async def main() -> None:
+        opened = Store.open(tmp_path / "a.db")
+        said: list[str] = []
+        opened._writer.set_trace_callback(said.append)
+        await asyncio.gather(*(opened.write(row(f"k{n}")) for n in range(10)))
+        assert [sql.split()[0] for sql in said] == ["INSERT"]
+        assert len(keys(opened)) == 10
         await opened.close()
 
     asyncio.run(main())

@@ -14,7 +14,7 @@ import functools
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from aios_nb.access import Principal
 from aios_nb.chat.backstage import Backstage
@@ -257,8 +257,7 @@ class Exchange:
 
     async def _work(self, call: Call, run: Run) -> None:
         # From here on it can be cancelled; a task cancelled before its first step would do nothing.
-        run.worker = worker = asyncio.current_task()
-        assert worker is not None
+        run.worker = worker = cast("asyncio.Task[None]", asyncio.current_task(self._loop))
         outcome: Outcome | None = None
         error: RpcError | None = None
         began = 0.0

@@ -32,7 +32,7 @@ _EVENTS = Insert(
     (
         "cursor", "conversation", "seq", "message_id", "kind", "ref", "sender", "sender_type",
         "text", "data", "files", "status", "at", "caller", "call",
-    ),  # fmt: skip
+    ),
 )
 _CONVERSATIONS = Insert(
     "conversations",
@@ -143,7 +143,9 @@ class Log:
     def has_call(self, caller: int, message_id: str) -> bool:
         return bool(
             self.store.read(
-                "SELECT 1 FROM events WHERE caller > 0 AND caller = ? AND message_id = ?", (caller, message_id)
+                # The first condition is the index's own: without it the whole log is read.
+                "SELECT 1 FROM events WHERE caller > 0 AND caller = ? AND message_id = ?",
+                (caller, message_id),
             )
         )
 
@@ -439,5 +441,6 @@ def _insert(tx: Tx, conversation: Conversation, last_n: int) -> int:
     n: int = tx.scratch.get("n", last_n) + 1
     tx.scratch["n"] = n
     row = (n, conversation.id, conversation.opener, conversation.parent, conversation.created)
-    tx.insert(_CONVERSATIONS, (*row, *_columns(conversation.title, conversation.agents, conversation.members)))
+    more = _columns(conversation.title, conversation.agents, conversation.members)
+    tx.insert(_CONVERSATIONS, (*row, *more))
     return n

@@ -94,7 +94,8 @@ class Reader:
         The event is ``None`` when the conversation is deleted.
         """
         rows = self._read(
-            "SELECT cursor, conversation, call FROM events WHERE caller > 0 AND caller = ? AND message_id = ?",
+            "SELECT cursor, conversation, call FROM events"
+            " WHERE caller > 0 AND caller = ? AND message_id = ?",
             (caller, message_id),
         )
         if not rows:

@@ -226,7 +226,7 @@ def test_one_run_at_a_time_in_a_conversation_five_wait_then_busy(make_site: Make
                 text=str(n),
                 conversation=conversation,
                 message_id=f"m{n}",
-            )  # fmt: skip
+            )
         )
         if n == 0:
             arrived(site, gate)
