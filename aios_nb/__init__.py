@@ -99,10 +99,10 @@ def down() -> None:
     from aios_nb.agents import decorator
 
     with _lock:
-        stopping, _node = _node, None
+        if _node is not None:
+            _node.stop()
+        _node = None
         decorator.set_sink(None)
-        if stopping is not None:
-            stopping.stop()
 
 
 def __getattr__(name: str) -> Any:

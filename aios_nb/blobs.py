@@ -76,21 +76,35 @@ class BlobStore:
                         _add(part, chunk)
             if digest.hexdigest() != sha256:
                 raise InvalidParams("the bytes do not match the hash in the address")
-            with _disk():
-                part.replace(self._folder / sha256)
-        finally:
+        except BaseException:
             part.unlink(missing_ok=True)
+            raise
+        await self._keep(part, sha256, size, owner)
+        return size
 
-        def apply(tx: Tx) -> int:
-            new = tx.execute(
-                "INSERT OR IGNORE INTO blobs VALUES (?, ?, ?)", (sha256, size, int(time.time()))
-            ).rowcount
+    async def _keep(self, part: Path, sha256: str, size: int, owner: str) -> None:
+        """Write the row, and give the file its name in the moment of the commit.
+
+        In this order: a sweep can then never drop the bytes under a row that is new.
+        """
+
+        def apply(tx: Tx) -> bool:
+            new = not tx.execute("SELECT 1 FROM blobs WHERE sha256 = ?", (sha256,)).fetchone()
+            tx.execute(
+                "INSERT INTO blobs VALUES (?, ?, ?)"
+                " ON CONFLICT (sha256) DO UPDATE SET at = excluded.at",
+                (sha256, size, int(time.time())),
+            )
             tx.execute("INSERT OR IGNORE INTO blob_readers VALUES (?, ?)", (sha256, owner))
             return new
 
-        if await self._store.write(apply):
-            self._bytes += size
-        return size
+        def committed(new: bool) -> None:  # noqa: FBT001 - what apply gave
+            part.replace(self._folder / sha256)
+            self._bytes += size if new else 0
+
+        writing = self._store.write(apply, committed)
+        writing.add_done_callback(lambda _: part.unlink(missing_ok=True))
+        await asyncio.shield(writing)
 
     def size(self, sha256: str) -> int | None:
         rows = self._store.read("SELECT size FROM blobs WHERE sha256 = ?", (sha256,))
@@ -133,25 +147,34 @@ class BlobStore:
     async def sweep(self, referenced: set[str]) -> int:
         """Drop files older than the limit that no message refers to; returns how many."""
         before = int(time.time() - self._limits.blob_days * 86_400)
-        rows = self._store.read("SELECT sha256, size FROM blobs WHERE at < ?", (before,))
-        stale = [(sha256, size) for sha256, size in rows if sha256 not in referenced]
+        rows = self._store.read("SELECT sha256 FROM blobs WHERE at < ?", (before,))
+        stale = [sha256 for (sha256,) in rows if sha256 not in referenced]
 
-        def apply(tx: Tx) -> None:
-            for sha256, _ in stale:
-                tx.execute("DELETE FROM blobs WHERE sha256 = ?", (sha256,))
-                tx.execute("DELETE FROM blob_readers WHERE sha256 = ?", (sha256,))
+        def apply(tx: Tx) -> list[tuple[str, int]]:
+            gone = []
+            for sha256 in stale:  # unless it was sent again meanwhile
+                row = tx.execute(
+                    "SELECT size FROM blobs WHERE sha256 = ? AND at < ?", (sha256, before)
+                ).fetchone()
+                if row is not None:
+                    tx.execute("DELETE FROM blobs WHERE sha256 = ?", (sha256,))
+                    tx.execute("DELETE FROM blob_readers WHERE sha256 = ?", (sha256,))
+                    gone.append((sha256, row[0]))
+            return gone
 
-        if stale:
-            await self._store.write(apply)
-            for sha256, size in stale:
+        def committed(gone: list[tuple[str, int]]) -> None:
+            for sha256, size in gone:
                 self._bytes -= size
                 with contextlib.suppress(OSError):
                     (self._folder / sha256).unlink(missing_ok=True)
-        return len(stale)
+
+        gone = await self._store.write(apply, committed) if stale else []
+        return len(gone)
 
 
 def _add(part: Path, chunk: bytes) -> None:
-    with part.open("ab") as out:
+    with part.open("r+b") as out:  # never made anew: it may have been given up meanwhile
+        out.seek(0, os.SEEK_END)
         out.write(chunk)
 
 

@@ -83,6 +83,8 @@ class Node(Site):
 
     def stop(self) -> None:
         """Stop answering, log what was cut, let go of the name. A second call does nothing."""
+        if self.loop.is_here():
+            raise UsageError("a node cannot be stopped by one of its own async agents")
         _running.discard(self)
         if self.loop.running:
             try:
@@ -291,7 +293,12 @@ class Rooms:
     def host_soon(self, definition: Definition) -> None:
         task = asyncio.create_task(self.host(definition))
         self._soon.add(task)
-        task.add_done_callback(self._soon.discard)
+        task.add_done_callback(self._hosted_soon)
+
+    def _hosted_soon(self, task: asyncio.Task[str]) -> None:
+        self._soon.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("an agent could not be hosted", exc_info=task.exception())
 
     async def withdraw(self, name: str) -> None:
         self.host_room.withdraw(name)

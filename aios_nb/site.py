@@ -86,7 +86,7 @@ class Rows(list[T]):
 
 
 class Hit:
-    """An agent that was found; ``ask`` it. Has the fields of its row, ``id`` and ``about`` first."""
+    """An agent that was found; ``ask`` it. It has the fields of its row, such as ``id``."""
 
     def __init__(self, row: AgentRow, site: Site) -> None:
         self.row = row
@@ -134,9 +134,10 @@ class ReplyFile(msgspec.Struct, frozen=True):
 
     def save(self, folder: str | Path = ".") -> Path:
         """Write it into ``folder`` under its name; an existing file is not overwritten."""
+        content = self.read()
         path = Path(folder) / self.ref.name
         with path.open("xb") as out:
-            out.write(self.read())
+            out.write(content)
         return path
 
     def __repr__(self) -> str:

@@ -185,17 +185,25 @@ class Store:
             else:
                 loop.call_soon(self._flush)
 
-    def write(self, apply: Callable[[Tx], T]) -> asyncio.Future[T]:
-        """The same to be awaited: the future holds what ``apply`` returned, or raises."""
+    def write(
+        self, apply: Callable[[Tx], T], committed: Callable[[T], None] | None = None
+    ) -> asyncio.Future[T]:
+        """The same to be awaited: the future holds what ``apply`` returned, or raises.
+
+        ``committed`` is called in the moment of the commit, also when nobody waits any more.
+        """
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         def done(value: T | None, error: Exception | None) -> None:
+            if error is None and committed is not None:
+                committed(value)  # type: ignore[arg-type] # None only if T is
             if future.done():
                 return
             if error is not None:
                 future.set_exception(error)
             else:
                 future.set_result(value)  # type: ignore[arg-type] # None only if T is
+
         self.submit(apply, done)
         return future
 

@@ -163,7 +163,7 @@ def test_a_watch_sees_what_happens_and_stops_when_closed(client: SiteClient, nod
     async def work() -> list[str]:
         conversation = (await client.call("chat.open", agents=["spell"]))["conversation"]
         flow = client.notices("chat.watch", conversation=conversation, after=0)
-        assert set(await flow.result()) == {"cursor"}
+        assert set(await flow.result()) == {"cursor", "seq"}
         await client.call("chat.send", agent="spell", text="x y", conversation=conversation)
         seen = []
         async for event in flow:

@@ -53,9 +53,9 @@ class Slots:
         try:
             return await turn
         except asyncio.CancelledError:
-            if not turn.done() or turn.cancelled():
+            if turn in self._queue:
                 self._queue.remove(turn)
-            elif turn.result():
+            elif not turn.cancelled() and turn.result():
                 self.give()
             raise
 
@@ -96,10 +96,15 @@ class Lease:
     def held(self) -> bool:
         return self._held
 
-    async def also(self, slots: Slots) -> None:
-        """Hold one of these slots too. Taken last, so that no circle of waiting can form."""
-        await slots.take()
-        self._slots.append(slots)
+    async def also(self, slots: Slots) -> bool:
+        """Hold one of these slots too; False when they were closed meanwhile.
+
+        Taken last, so that no circle of waiting can form.
+        """
+        taken = await slots.take()
+        if taken:
+            self._slots.append(slots)
+        return taken
 
     def share(self) -> None:
         """One more holder, such as a thread that may outlive the call."""

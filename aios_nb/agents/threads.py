@@ -56,7 +56,8 @@ class ThreadEngine:
         return self._pool
 
     async def perform(self, job: Job) -> Answer:
-        await job.lease.also(self._slots)
+        if not await job.lease.also(self._slots):
+            raise Busy("this node is stopping")
         work = Work(job, self._ended)
         try:
             work.start(self._pool)

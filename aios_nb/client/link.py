@@ -49,10 +49,11 @@ class Link:
             raise self._lost(call)
         self._last_id += 1
         call.id = self._last_id
-        self._waiting[call.id] = call
         request = {"jsonrpc": "2.0", "id": call.id, "method": call.method, "params": call.params}
+        frame = msgspec.json.encode(request).decode()
+        self._waiting[call.id] = call
         try:
-            await self._socket.send_str(msgspec.json.encode(request).decode())
+            await self._socket.send_str(frame)
         except (ConnectionError, RuntimeError) as error:
             self.forget(call)
             raise self._lost(call) from error

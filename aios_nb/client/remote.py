@@ -99,8 +99,8 @@ class RemoteClient:
         require_whole(method)
         link = await self.link()
         call = Call(method, prepared(method, params))
-        await link.send(call)
         try:
+            await link.send(call)
             return await call.answer
         finally:
             link.forget(call)

@@ -5,6 +5,7 @@ Gives ``search`` and ``resolve`` to the chat room; ``room.py`` shows it to the w
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import hashlib
 import logging
@@ -65,32 +66,40 @@ class Directory:
         self._node_record: Signed | None = None
         self._place: tuple[str, Scope, tuple[str, str, int]] | None = None
         self._index = WordIndex()
+        self._signing = asyncio.Lock()
+        """A ``seq`` is read, raised and saved by one at a time."""
         self.news = News()
 
     # Publishing --------------------------------------------------------------------------
 
     async def publish(self, offer: Offer) -> None:
         """Let it be found from now on; signs a record if others may call it."""
-        known = offer.name in self._offers
-        self._offers[offer.name] = offer
-        self._index.put(offer.id, offer.name, offer.card)
-        if offer.builtin or offer.access not in _SHARED:
-            await self._end_record(offer.name)
-        else:
-            await self._sign(offer)
+        async with self._signing:
+            known = offer.name in self._offers
+            if offer.builtin or offer.access not in _SHARED:
+                await self._end_record(offer.name)
+            else:
+                await self._sign(offer)
+            self._offers[offer.name] = offer
+            self._index.put(offer.id, offer.name, offer.card)
         self.news.tell("replaced" if known else "offered", self._row(offer))
 
     async def withdrawn(self, name: str) -> None:
         """It is not offered any more; says so under our signature."""
-        offer = self._offers.pop(name, None)
-        if offer is None:
-            return
-        self._index.drop(offer.id)
-        await self._end_record(name)
+        async with self._signing:
+            offer = self._offers.pop(name, None)
+            if offer is None:
+                return
+            self._index.drop(offer.id)
+            await self._end_record(name)
         self.news.tell("withdrawn", self._row(offer, live=False))
 
     async def announce(self, name: str, scope: Scope, endpoint: tuple[str, str, int]) -> None:
         """Sign where this node is, as seen from ``scope``."""
+        async with self._signing:
+            await self._announce(name, scope, endpoint)
+
+    async def _announce(self, name: str, scope: Scope, endpoint: tuple[str, str, int]) -> None:
         self._place = (name, scope, endpoint)
         key = f"node/{self._network}/{self._node_id}/{scope}"
         record = node_record(
@@ -118,12 +127,13 @@ class Directory:
     async def refresh(self) -> None:
         """Sign again what has lived half its life."""
         soon = _now_ms() + LIFETIME_MS // 2
-        signed = self._node_record
-        if self._place is not None and signed is not None and signed.record.exp < soon:
-            await self.announce(*self._place)
-        for name, signed in list(self._records.items()):
-            if signed.record.exp < soon and name in self._offers:
-                await self._sign(self._offers[name])
+        async with self._signing:
+            signed = self._node_record
+            if self._place is not None and signed is not None and signed.record.exp < soon:
+                await self._announce(*self._place)
+            for name, signed in list(self._records.items()):
+                if signed.record.exp < soon and name in self._offers:
+                    await self._sign(self._offers[name])
 
     async def _sign(self, offer: Offer) -> None:
         card = offer.card

@@ -52,6 +52,22 @@ def test_a_cancelled_wait_loses_no_slot(when):
     asyncio.run(scene())
 
 
+@pytest.mark.parametrize("then", ["give", "close"])
+def test_a_cancel_and_a_change_in_the_same_turn_lose_no_slot(then):
+    async def scene():
+        slots = Slots(1)
+        slots.take_now()
+        waiting = asyncio.create_task(slots.take())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        getattr(slots, then)()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert (slots.free, slots.waiting) == (1 if then == "give" else 0, 0)
+
+    asyncio.run(scene())
+
+
 def test_closing_sends_those_who_wait_away():
     async def scene():
         slots = Slots(1)
