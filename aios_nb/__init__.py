@@ -47,12 +47,14 @@ def up(
 ) -> Node:
     """Start this program's node, or give the one that runs. Agents declared before are hosted."""
     global _node  # noqa: PLW0603 - one program, one node of its own
-    from aios_nb.agents import decorator
-    from aios_nb.config import Settings
-    from aios_nb.errors import UsageError
-    from aios_nb.node import Node
+    with _lock:  # before the imports, which take a while: aios.node() waits for all of it
+        from aios_nb.agents import decorator
+        from aios_nb.config import Settings
+        from aios_nb.errors import UsageError
+        from aios_nb.node import Node
 
-    with _lock:
+        _check(name=(name, str), host=(host, str), port=(port, int), public_url=(public_url, str))
+        _check(home=(home, (str, Path)), allow_hosts=(allow_hosts, (tuple, list)))
         if _node is not None and _node.running:
             if name is not None and name not in (_node.name, _node.sibling_of):
                 raise UsageError(
@@ -71,6 +73,19 @@ def up(
         decorator.set_sink(started.adopt)
         _node = started
         return started
+
+
+def _check(**given: tuple[object, type | tuple[type, ...]]) -> None:
+    """Raises ``UsageError`` for a value that cannot be meant."""
+    from aios_nb.errors import UsageError
+
+    words = {int: "a number", str: "a text", (str, Path): "a path"}
+    for name, (value, wanted) in given.items():
+        if value is None and name in {"name", "public_url", "home"}:
+            continue
+        if isinstance(value, bool) or not isinstance(value, wanted):
+            said = words.get(wanted, "a list of texts")
+            raise UsageError(f"{name} must be {said}, not {value!r:.40}")
 
 
 def running_node() -> Node:
@@ -114,3 +129,8 @@ def __getattr__(name: str) -> Any:
         globals()[name] = value
         return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What is meant to be used."""
+    return sorted(__all__)

@@ -126,6 +126,8 @@ class Delta(msgspec.Struct, frozen=True, gc=False):
     offset: int
     text: str
     done: bool = False
+    progress: str | msgspec.UnsetType = msgspec.UNSET
+    """How far the agent says it has come, when that has changed."""
 
 
 class AgentRow(msgspec.Struct, frozen=True):
@@ -154,10 +156,10 @@ class Party(msgspec.Struct, omit_defaults=True):
     capabilities: Sequence[str] | None = None
 
 
-class Routing(msgspec.Struct, omit_defaults=True):
+class Routing(msgspec.Struct):
     path: list[str] = msgspec.field(default_factory=list)
     max_hops: int = 3
-    deadline_ms: int | None = None
+    deadline_ms: int | None | msgspec.UnsetType = msgspec.UNSET
 
 
 class Content(msgspec.Struct, omit_defaults=True):

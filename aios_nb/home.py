@@ -178,7 +178,10 @@ class Home:
         try:
             entries = {entry.name for entry in self.path.iterdir()}
         except OSError as error:
-            raise HomeError(f"{self.path} cannot be used: {error.strerror}") from error
+            raise HomeError(
+                f"{self.path} cannot be used: {error.strerror}",
+                hint="move it away, or set AIOS_HOME to a folder of your own",
+            ) from error
         return not entries or entries.issuperset(_FOLDERS)
 
     def claim(

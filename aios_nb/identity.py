@@ -66,17 +66,18 @@ class Identity:
         another node, to which nobody's trust, records or conversations belong.
         """
         try:
-            return cls._load(path)
+            return cls.load(path)
         except FileNotFoundError:
             create_private(path, _pem(Ed25519PrivateKey.generate()))
         # Read back what is on the disk: it may be the key of another starter who was faster.
         try:
-            return cls._load(path)
+            return cls.load(path)
         except FileNotFoundError as error:
             raise HomeError(f"the key file {path} vanished", hint="start again") from error
 
     @classmethod
-    def _load(cls, path: Path) -> Identity:
+    def load(cls, path: Path) -> Identity:
+        """The identity in this file. ``FileNotFoundError`` if there is none."""
         pem = read_private(path, limit_bytes=_KEY_FILE_LIMIT_BYTES)
         try:
             key = serialization.load_pem_private_key(pem, password=None)

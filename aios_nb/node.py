@@ -181,7 +181,8 @@ class Rooms:
         from aios_nb.agents.builtin import builtin_agents
         from aios_nb.agents.host import AgentHost
         from aios_nb.blobs import BlobStore
-        from aios_nb.chat.room import Chat
+        from aios_nb.chat import Chat
+        from aios_nb.chat.paper import Paper
         from aios_nb.client.local import LocalClient
         from aios_nb.hub.directory import Directory
         from aios_nb.hub.room import Hub
@@ -219,7 +220,7 @@ class Rooms:
             name,
             store,
             agents=lambda caller: len(self.directory.rows(caller)),
-            counted=lambda: self.chat.exchange.counted,
+            counted=lambda: self.chat.callers.counted,
         )
         dispatcher = Dispatcher(
             {
@@ -227,7 +228,7 @@ class Rooms:
                 "nodes": reception,
                 "agents": Hub(self.directory, self.withdraw),
                 "chat": self.chat,
-                "aios": self.chat,
+                "aios": Paper(self.chat),
                 "blobs": Uploads(blobs, limits),
             },
             extra=(*methods, *(CONFORMANCE if settings.conformance else ())),

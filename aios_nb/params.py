@@ -75,6 +75,8 @@ class Stream(Params, frozen=True):
     message_id: Id | None = None
     data: Any = None
     files: list[FileRef] = []
+    wait: bool = True
+    """As in ``Send``; a stream is waited for anyway."""
     deadline_s: Deadline = DEADLINE_DEFAULT_S
     offset: Annotated[int, Meta(ge=0)] = 0
 
@@ -133,7 +135,8 @@ class Export(Params, frozen=True):
 
 class List(Params, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
-    before: Cursor | None = None
+    before: Annotated[str, Meta(pattern=r"^[0-9]{1,18}\.[0-9]{1,18}$")] | None = None
+    """The ``cursor`` of the last row one has."""
 
 
 class History(Params, frozen=True):
@@ -163,8 +166,6 @@ class BlobPut(Params, frozen=True):
     chunk: bytes
     """Base64 in JSON."""
     last: bool = False
-    name: Title = ""
-    mime: Title = ""
 
 
 class BlobGet(Params, frozen=True):

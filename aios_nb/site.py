@@ -107,7 +107,8 @@ class Hit:
         return await self.site.ask_async(self.row.id, text, **options)
 
     def __repr__(self) -> str:
-        return f"<{self.row.id}: {self.row.about[:60]}>"
+        about = self.row.about[:60]
+        return f"<{self.row.id}: {about}>" if about else f"<{self.row.id}>"
 
 
 class ReplyFile(msgspec.Struct, frozen=True):
@@ -270,7 +271,7 @@ class Site:
 
     def ask(
         self,
-        agent: str,
+        agent: Any,
         text: str,
         *,
         conversation: str | None = None,
@@ -278,14 +279,18 @@ class Site:
         files: Sequence[parts.File | str | Path] = (),
         deadline_s: float = DEADLINE_DEFAULT_S,
     ) -> Reply:
-        """One question; waits for the answer. Opens a conversation, or goes on in one."""
+        """One question; waits for the answer. Opens a conversation, or goes on in one.
+
+        ``agent``: its name, its id, a row of ``search``, or the declared function itself.
+        """
+        ref = _ref(agent)
         return self.run(
-            lambda: self._ask(agent, text, conversation, data, files, deadline_s)
+            lambda: self._ask(ref, text, conversation, data, files, deadline_s)
         )
 
     async def ask_async(
         self,
-        agent: str,
+        agent: Any,
         text: str,
         *,
         conversation: str | None = None,
@@ -293,8 +298,9 @@ class Site:
         files: Sequence[parts.File | str | Path] = (),
         deadline_s: float = DEADLINE_DEFAULT_S,
     ) -> Reply:
+        ref = _ref(agent)
         return await self.on_loop(
-            lambda: self._ask(agent, text, conversation, data, files, deadline_s)
+            lambda: self._ask(ref, text, conversation, data, files, deadline_s)
         )
 
     async def _ask(
@@ -345,8 +351,29 @@ class Site:
         return await self.on_loop(lambda: self._history(conversation, after))
 
     async def _history(self, conversation: str, after: int) -> History:
-        result = await self.client.call("chat.history", conversation=conversation, after=after)
-        return msgspec.convert(result, History)
+        found = History(conversation, [])
+        more = True
+        while more:
+            page = await self.client.call("chat.history", conversation=conversation, after=after)
+            part = msgspec.convert(page, History)
+            found = History(conversation, [*found.messages, *part.messages], part.title, part.agents)
+            after, more = part.messages[-1].seq if part.messages else after, page["more"]
+        return found
+
+
+def _ref(agent: Any) -> str:
+    """How the contract names this agent. Raises ``UsageError`` for what is none."""
+    if isinstance(agent, str):
+        return agent
+    if isinstance(agent, Hit):
+        return agent.row.id
+    from aios_nb.agents.decorator import name_of
+
+    name = name_of(agent)
+    if name is None:
+        called = getattr(agent, "__name__", type(agent).__name__)
+        raise UsageError(f"{called} is not an agent of this program", hint="name it as a text")
+    return name
 
 
 async def _cancel(client: SiteClient, message_id: str) -> None:

@@ -16,6 +16,7 @@ from aios_nb.agents.definition import Definition, describe
 from aios_nb.envelope import AgentRow
 from aios_nb.errors import AgentFailed
 
+BUILTIN_NAMES = frozenset({"echo", "clock", "calc", "concierge"})
 RECOMMENDED = 5
 LISTED = 20
 _ABOUT_SHOWN = 160

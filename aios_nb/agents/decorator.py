@@ -6,12 +6,16 @@ then it is kept, and a node started later takes it over.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar, overload
 
-from aios_nb.agents.definition import TIMEOUT_S, Definition, describe
+from aios_nb.agents.definition import TIMEOUT_S, Definition, check_options, describe
+from aios_nb.errors import UsageError
+
+log = logging.getLogger("aios_nb.agents")
 
 T = TypeVar("T")
 Sink = Callable[[Definition], None]
@@ -59,6 +63,7 @@ def agent(
     concurrency: int | None = None,
     idempotent: bool = False,
     may_call: Iterable[str] | None = None,
+    **unknown: Any,
 ) -> Any:
     """Offer a function or a class as an agent; returns it unchanged. Again = replace.
 
@@ -70,6 +75,9 @@ def agent(
     ``timeout_s``: the longest run; the caller's deadline applies too.
     ``idempotent``: may run again after a crash. ``access``: private, known, network or public.
     """
+    check_options(unknown)
+    if isinstance(target, str):
+        raise UsageError("@agent takes its settings by keyword", hint=f'name="{target[:48]}"')
 
     def offer(subject: Any) -> Any:
         declare(
@@ -105,11 +113,25 @@ def declare(definition: Definition) -> None:
     """Hand a definition to whoever collects agents now."""
     collected = _collector.get()
     if collected is not None:
+        if definition.name in collected:
+            log.warning("two agents are called %s; the later one is offered", definition.name)
         collected[definition.name] = definition
         return
     declared[definition.name] = definition
     if _sink is not None:
         _sink(definition)
+
+
+def name_of(target: Any) -> str | None:
+    """The name under which this function, class, object or definition was declared, if it was."""
+    for definition in declared.values():
+        run = definition.run
+        owner = getattr(run, "__self__", None)
+        if target is definition or target is run:
+            return definition.name
+        if owner is not None and (target is owner or target is type(owner)):
+            return definition.name
+    return None
 
 
 def set_sink(sink: Sink | None) -> None:

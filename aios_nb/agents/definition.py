@@ -107,11 +107,7 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
 
 def describe(target: Any, /, **options: Any) -> Definition:
     """The definition of a function, a class or an object; ``UsageError`` when it cannot be one."""
-    unknown = sorted(set(options) - set(Options.__annotations__))
-    if unknown:
-        raise UsageError(
-            f"@agent does not know {unknown[0]!r}", hint=near(unknown[0], Options.__annotations__)
-        )
+    check_options(options)
     wanted = Options(**options)  # type: ignore[typeddict-item]
     name = _name(target, wanted.get("name"))
     run = _callable(target, name)
@@ -124,7 +120,7 @@ def describe(target: Any, /, **options: Any) -> Definition:
             hint='leave engine out, or write "def" instead of "async def"',
         )
     title = wanted.get("title") or name.replace("_", " ").replace("-", " ").strip().capitalize()
-    about = wanted.get("about") or _first_line(target) or title
+    about = wanted.get("about") or _first_line(target)
     concurrency = wanted.get("concurrency")
     may_call = wanted.get("may_call")
     return Definition(
@@ -144,6 +140,15 @@ def describe(target: Any, /, **options: Any) -> Definition:
         takes_ctx=_takes_ctx(run, name),
         shape=shape,
     )
+
+
+def check_options(names: Iterable[str]) -> None:
+    """Raises ``UsageError`` for a keyword that ``@agent`` does not take."""
+    unknown = sorted(set(names) - set(Options.__annotations__))
+    if unknown:
+        raise UsageError(
+            f"@agent does not know {unknown[0]!r}", hint=near(unknown[0], Options.__annotations__)
+        )
 
 
 def _name(target: Any, given: str | None) -> str:

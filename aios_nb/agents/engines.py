@@ -100,8 +100,8 @@ class EngineKind(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _KINDS: dict[str, EngineKind] = {}
-_ELSEWHERE = {"kernel": "load the notebook extension first: %load_ext aios_nb"}
-"""Engines that something else brings, and what to do to have them."""
+_ELSEWHERE = {"kernel": "the notebook extension"}
+"""Engines that something else brings, and what brings them."""
 
 
 def register(kind: EngineKind) -> None:
@@ -119,7 +119,7 @@ def engine_kind(name: str) -> EngineKind:
     if kind is not None:
         return kind
     if name in _ELSEWHERE:
-        raise UsageError(f'engine="{name}" needs the notebook extension', hint=_ELSEWHERE[name])
+        raise UsageError(f'engine="{name}" needs {_ELSEWHERE[name]}')
     raise UsageError(f"there is no engine {name!r}", hint=near(name, _KINDS))
 
 

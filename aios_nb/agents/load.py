@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import logging
 import sys
 import traceback
 from pathlib import Path
 from types import CodeType, ModuleType
 
+from aios_nb.agents.builtin import BUILTIN_NAMES
 from aios_nb.agents.decorator import collecting
 from aios_nb.agents.definition import Definition
 from aios_nb.errors import AiosError, UsageError
+
+log = logging.getLogger("aios_nb.agents")
 
 
 def load_agents(ref: str) -> list[Definition]:
@@ -27,6 +31,9 @@ def load_agents(ref: str) -> list[Definition]:
             _run_module(ref)
     if not collected:
         raise UsageError(f"no agents in {ref}", hint="put @aios.agent above a function in it")
+    for name in collected:
+        if name in BUILTIN_NAMES:
+            log.warning("%s in %s hides the built-in agent of that name", name, ref)
     return list(collected.values())
 
 

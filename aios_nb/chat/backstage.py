@@ -34,7 +34,7 @@ class Backstage:
         self._finder = finder
 
     def context_of(self, run: Run) -> Sequence[Event]:
-        return self._reader.context(run.conversation, run.message_seq)
+        return self._reader.context(run.conversation, run.task.agent, run.message_seq)
 
     async def search_from(self, run: Run, words: str, limit: int) -> Sequence[AgentRow]:
         return self._finder.search(words, limit, run.principal)
@@ -85,6 +85,12 @@ class Backstage:
     async def ask_from(self, run: Run, question: str) -> str:
         """Ask whoever opened this, and wait. The deadline waits too."""
         check_size(question)
+        if run.asking is None:
+            run.asking = asyncio.Lock()
+        async with run.asking:  # one question after another
+            return await self._ask(run, question)
+
+    async def _ask(self, run: Run, question: str) -> str:
         await self._log.append(
             run.conversation, status_draft(run, Status.INPUT_REQUIRED, question)
         )
@@ -100,6 +106,11 @@ class Backstage:
         finally:
             run.question = run.answer = None
             self._reschedule(run, left)
+
+    def shorten(self, run: Run, seconds: float) -> None:
+        """Let it end at the latest in so many seconds."""
+        if run.seconds_left > seconds:
+            self._reschedule(run, seconds)
 
     def _reschedule(self, run: Run, seconds: float) -> None:
         deadlines = self._exchange.deadlines

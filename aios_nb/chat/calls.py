@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from aios_nb.access import Caller, Principal
-from aios_nb.chat.log import Conversation
+from aios_nb.bell import Bell
+from aios_nb.chat.conversation import Conversation
 from aios_nb.chat.runs import Run
 from aios_nb.envelope import (
     DATA_LIMIT_BYTES,
@@ -75,7 +75,7 @@ class Call:
     """A request under way: its runs, and whether it is committed yet."""
 
     __slots__ = (
-        "_waiters", "conversation", "cursor", "key", "message_id", "refusal", "runs", "seq",
+        "_bell", "conversation", "cursor", "key", "message_id", "plans", "refusal", "runs", "seq",
     )  # fmt: skip
 
     def __init__(self, key: tuple[int, str], conversation: Conversation) -> None:
@@ -88,20 +88,17 @@ class Call:
         """Its place in the log, 0 before the commit."""
         self.refusal: Exception | None = None
         """Why it was not committed."""
-        self._waiters: list[asyncio.Future[None]] = []
+        self.plans: tuple[PlannedRun, ...] = ()
+        """All its runs, also those that were over before a restart."""
+        self._bell = Bell()
 
     def wake(self) -> None:
-        waiters, self._waiters = self._waiters, []
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
+        self._bell.ring()
 
     async def committed(self) -> None:
         """Return when the request is in the log; raises why it will not be."""
         while self.seq == 0 and self.refusal is None:
-            waiter = asyncio.get_running_loop().create_future()
-            self._waiters.append(waiter)
-            await waiter
+            await self._bell.wait()
         if self.refusal is not None:
             raise self.refusal
 
@@ -112,32 +109,27 @@ class Call:
     def check_same(self, request: Request) -> None:
         """A repeat must say the same as what is under way."""
         task = self.runs[0].task if self.runs else None
-        _check_same(
-            self.message_id,
-            request,
-            [run.task.agent for run in self.runs],
-            (task.text, task.data, task.files) if task else (request.text, None, ()),
-        )
+        body = (task.text, task.data, task.files) if task else (request.text, None, ())
+        _check_same(self.message_id, request, self.plans, body)
         if request.conversation is not None and request.conversation is not self.conversation:
             raise InvalidParams(f"message id {self.message_id} is in another conversation")
 
 
 def check_same_as_logged(request: Request, event: Event, note: CallNote) -> None:
     """A repeat must say the same as what is in the log."""
-    agents = [plan.agent for plan in note.runs]
-    _check_same(event.message_id, request, agents, (event.text, event.data, event.files))
+    _check_same(event.message_id, request, note.runs, (event.text, event.data, event.files))
 
 
 def _check_same(
     message_id: str,
     request: Request,
-    agents: Sequence[str],
+    plans: Sequence[PlannedRun],
     body: tuple[str, Any, Sequence[FileRef]],
 ) -> None:
     text, data, files = body
     same = (
         request.text == text
-        and [target.id for target in request.targets] == list(agents)
+        and [target.id for target in request.targets] == [plan.agent for plan in plans]
         and _encode(request.data) == _encode(data)
         and [file.sha256 for file in request.files] == [file.sha256 for file in files]
     )
@@ -146,6 +138,26 @@ def _check_same(
             f"message id {message_id} was used for another message",
             hint="use a new message_id for a new message",
         )
+
+
+def check_said(found: Call | Sequence[Any], agent: str, text: str) -> None:
+    """For a repeat whose agent is gone: it must name that agent and say the same."""
+    if isinstance(found, Call):
+        same = found.runs[0].task.text == text if found.runs else False
+        agents = [plan.agent for plan in found.plans]
+    else:
+        same = all(end.asked == text for end in found)
+        agents = [end.agent for end in found]
+    if not same or not any(_names(agent, one) for one in agents):
+        raise InvalidParams(
+            "this message id was used for another message",
+            hint="use a new message_id for a new message",
+        )
+
+
+def _names(ref: str, agent: str) -> bool:
+    name, _, node = ref.partition("@")
+    return agent.partition("@")[0] == name and agent.partition("@")[2].startswith(node)
 
 
 def check_size(text: str, data: Any = None, files: Sequence[FileRef] = ()) -> None:

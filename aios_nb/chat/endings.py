@@ -22,6 +22,8 @@ class Ended(msgspec.Struct, frozen=True):
     agent: str
     outcome: Outcome | None
     error: RpcError | None
+    asked: str = ""
+    """The text of the request."""
 
     @property
     def status(self) -> Status:
@@ -73,9 +75,7 @@ def status_draft(run: Run, status: Status, text: str = "", **data: Any) -> Draft
     )
 
 
-def read_end(
-    conversation: str, message_id: str, reply_id: str, agent: str, rows: Sequence[Event]
-) -> Ended:
+def read_end(request: Event, reply_id: str, agent: str, rows: Sequence[Event]) -> Ended:
     """The end of a run from the rows that speak of it."""
     outcome: Outcome | None = None
     error: RpcError | None = None
@@ -87,7 +87,9 @@ def read_end(
     if outcome is None and error is None:
         # Its end could not be written (a full disk); the next start will put it into the log.
         error = interrupted()
-    return Ended(conversation, message_id, reply_id, agent, outcome, error)
+    return Ended(
+        request.conversation, request.message_id, reply_id, agent, outcome, error, request.text
+    )
 
 
 def status_of(error: RpcError) -> Status:

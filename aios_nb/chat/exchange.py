@@ -18,8 +18,11 @@ from typing import Any, cast
 
 from aios_nb.access import Principal
 from aios_nb.chat.backstage import Backstage
+from aios_nb.chat.callers import Callers
 from aios_nb.chat.calls import Call, CallNote, PlannedRun, Request, check_same_as_logged, check_size
 from aios_nb.chat.calls import read_note as _read_note
+from aios_nb.chat.conversation import Conversation
+from aios_nb.chat.deadlines import Deadlines
 from aios_nb.chat.endings import (
     Ended,
     failure_drafts,
@@ -29,9 +32,10 @@ from aios_nb.chat.endings import (
     status_draft,
     status_of,
 )
-from aios_nb.chat.log import Conversation, Draft, DuplicateCall, Log, Place
+from aios_nb.chat.lanes import Lanes
+from aios_nb.chat.log import Draft, DuplicateCall, Log, Place, no_such
 from aios_nb.chat.reading import Reader
-from aios_nb.chat.runs import Deadlines, Lanes, Run
+from aios_nb.chat.runs import Run
 from aios_nb.config import Limits
 from aios_nb.envelope import Event, Kind, Outcome, Status, Task, new_id
 from aios_nb.errors import AgentFailed, Busy, DeadlinePassed, InvalidParams, NoSuchAgent, RpcError
@@ -40,6 +44,7 @@ from aios_nb.store import Tx
 
 log = logging.getLogger("aios_nb.chat")
 
+RECENT_RUNS = 1000
 END_TRIES = 6
 END_PAUSE_S = 0.2
 """A full disk is tried again, twice as long each time: the work is done, only its end is not
@@ -50,17 +55,27 @@ class Exchange:
     """Takes requests, runs agents, and keeps the promises above."""
 
     def __init__(
-        self, node_id: str, the_log: Log, reader: Reader, finder: Finder, limits: Limits
+        self,
+        node_id: str,
+        the_log: Log,
+        reader: Reader,
+        callers: Callers,
+        finder: Finder,
+        limits: Limits,
     ) -> None:
         self.node_id = node_id
+        self._callers = callers
         self._log = the_log
         self._reader = reader
         self._finder = finder
         self._limits = limits
         self._loop = asyncio.get_running_loop()
         self._calls: dict[tuple[int, str], Call] = {}
+        self._recent: dict[str, tuple[int, str]] = {}
+        """The calls of the runs that ended last, by reply id."""
         self._open_runs = 0
-        self._lost_upto: int | None = None
+        self._lost_from: int | None = None
+        """The first call whose end could not be stored."""
         self._lanes = Lanes(limits.queue_per_agent_conversation)
         self.deadlines = Deadlines(self._late)
         self.backstage = Backstage(self, the_log, reader, finder)
@@ -69,8 +84,6 @@ class Exchange:
         self._agents_changed = asyncio.Event()
         self._all_over: asyncio.Future[None] | None = None
         self._closing = False
-        self.counted: dict[str, tuple[int, float, int]] = {}
-        """caller → calls, seconds, last (unix ms), since they were last written down."""
 
     # Taking a request --------------------------------------------------------------------
 
@@ -80,9 +93,12 @@ class Exchange:
         It may not be committed yet: ``await call.committed()``, or wait for its runs.
         """
         principal = request.principal
-        number = self._log.known_caller(principal.id)
+        conversation = request.conversation
+        number = self._callers.known(principal.id)
         if number is None:
-            number = await self._log.caller_number(principal.id)
+            number = await self._first_call_of(principal, conversation)
+        if conversation is not None and conversation.gone:
+            raise no_such(conversation.id)
         check_size(request.text, request.data, request.files)
         message_id = request.message_id or new_id("m")
         key = (number, message_id)
@@ -90,13 +106,14 @@ class Exchange:
         if under_way is not None:
             under_way.check_same(request)
             return under_way
-        conversation = request.conversation
         if conversation is not None and message_id in conversation.ids:
             return self._find_ended(key, request)
         if self._closing:
             raise Busy("the node is stopping")
         if self._open_runs + len(request.targets) > self._limits.runs:
-            raise Busy("this node is at work on as much as it can take")
+            if self._log.has_call(*key):  # a repeat takes no room
+                return self._find_ended(key, request)
+            raise Busy("this node is at work on as much as it can take", message_id=message_id)
         if conversation is None:
             conversation = self._log.new(
                 principal.id, [target.id for target in request.targets], parent=request.parent
@@ -105,11 +122,13 @@ class Exchange:
             raise Busy(
                 "this agent has enough to do in this conversation",
                 hint="wait for an answer, or open another conversation",
+                conversation=conversation.id,
+                message_id=message_id,
             )
         call = self._plan(request, key, conversation)
         self._enlist(call)
         note = self._note(request, call)
-        began = all(run.turn is None for run in call.runs)
+        call.plans = note.runs
         draft = Draft(
             message_id,
             Kind.MESSAGE,
@@ -118,7 +137,7 @@ class Exchange:
             request.data,
             request.files,
             "",
-            Status.RUNNING if began and call.runs else Status.ACCEPTED,
+            _first_status(call),
             number,
             note.to_text(),
         )
@@ -131,6 +150,17 @@ class Exchange:
 
         self._log.submit(conversation, (draft,), done)
         return call
+
+    async def _first_call_of(
+        self, principal: Principal, conversation: Conversation | None
+    ) -> int:
+        if conversation is None:
+            return await self._callers.number(principal.id)
+        conversation.holds += 1  # it must not be forgotten and read again meanwhile
+        try:
+            return await self._callers.number(principal.id)
+        finally:
+            conversation.holds -= 1
 
     def _plan(self, request: Request, key: tuple[int, str], conversation: Conversation) -> Call:
         call = Call(key, conversation)
@@ -185,12 +215,18 @@ class Exchange:
             self.deadlines.add(run)
             self._tasks.add(self._loop.create_task(self._work(call, run)))
         if not call.runs:
-            self._calls.pop(call.key, None)
+            self._drop(call)
         call.wake()
+
+    def _drop(self, call: Call) -> None:
+        """Nothing of it is under way any more."""
+        self._calls.pop(call.key, None)
+        if self._all_over is not None and not self._calls and not self._all_over.done():
+            self._all_over.set_result(None)
 
     def _refuse(self, call: Call, error: Exception) -> None:
         """The request was not committed: nobody heard of it, nothing runs."""
-        self._calls.pop(call.key, None)
+        self._drop(call)
         self._open_runs -= len(call.runs)
         call.conversation.holds -= len(call.runs)
         self._log.forget_unstored(call.conversation)
@@ -214,9 +250,27 @@ class Exchange:
             raise call.refusal or Busy("not stored")
         return self._find_ended(call.key, request)
 
+    def knows(self, principal: Principal, message_id: str) -> bool:
+        """Whether this caller used this id before."""
+        number = self._callers.known(principal.id)
+        return number is not None and (
+            (number, message_id) in self._calls or self._log.has_call(number, message_id)
+        )
+
+    def by_reply(self, principal: Principal, reply_id: str) -> Run | list[Ended] | None:
+        """A run of this caller by its reply's id: under way, or over not long ago."""
+        for call in self._calls.values():
+            for run in call.runs:
+                if run.task.reply_id == reply_id and run.principal == principal:
+                    return run
+        key = self._recent.get(reply_id)
+        if key is None or key[0] != self._callers.known(principal.id):
+            return None
+        return [end for end in self._find_ended(key, None) if end.reply_id == reply_id]
+
     def find(self, principal: Principal, message_id: str) -> Call | list[Ended]:
         """A caller's earlier call, under way or over."""
-        number = self._log.known_caller(principal.id)
+        number = self._callers.known(principal.id)
         if number is not None:
             call = self._calls.get((number, message_id))
             if call is not None:
@@ -244,8 +298,7 @@ class Exchange:
                 raise InvalidParams(f"message id {message_id} is in another conversation")
         return [
             read_end(
-                event.conversation,
-                message_id,
+                event,
                 plan.reply_id,
                 plan.agent,
                 self._reader.outcome(n, event.seq, plan.reply_id),
@@ -268,7 +321,9 @@ class Exchange:
             if run.turn is not None or target is None:
                 if run.turn is not None:
                     await run.turn
-                run.target = target = target or await self._hosted_again(run)
+                if target is None:
+                    run.target = target = await self._hosted_again(run)
+                    self.backstage.shorten(run, target.timeout_s)
                 if not run.seconds_left:
                     raise self._too_late(run)  # noqa: TRY301 - as good as cancelled
                 # What waited has begun only when the log says so.
@@ -285,7 +340,7 @@ class Exchange:
             error = AgentFailed("the agent could not be run")
         if run.stop_reason is not None:
             outcome, error = None, run.stop_reason  # told to stop: what it says now is too late
-        self._count(run, time.monotonic() - began if began else 0.0)
+        self._callers.count(run.principal.id, time.monotonic() - began if began else 0.0)
         run.worker = None
         self._tasks.discard(worker)
         self._end(call, run, outcome, error)
@@ -329,10 +384,9 @@ class Exchange:
                 self._later(END_PAUSE_S * 2**tries, again)
             else:
                 # The next start finds the run without an end, and says so.
-                lost = call.cursor if self._lost_upto is None else min(self._lost_upto, call.cursor)
-                self._lost_upto = lost
+                self._lost_from = min(self._lost_from or call.cursor, call.cursor)
                 log.error("the end of %s could not be stored: %s", run.task.message_id, refused)
-                self._over(call, run, None, refused if isinstance(refused, RpcError) else error)
+                self._over(call, run, None, interrupted("the end of this could not be stored"))
 
         self._log.submit(run.conversation, drafts, done)
 
@@ -357,10 +411,11 @@ class Exchange:
         self._lanes.leave((run.conversation.id, run.task.agent), run.turn)
         run.conversation.holds -= 1
         self._open_runs -= 1
+        self._recent[run.task.reply_id] = call.key
+        if len(self._recent) > RECENT_RUNS:
+            del self._recent[next(iter(self._recent))]
         if len(call.runs) == 1 or call.is_over:
-            self._calls.pop(call.key, None)
-            if self._all_over is not None and not self._calls and not self._all_over.done():
-                self._all_over.set_result(None)
+            self._drop(call)
         run.wake()
 
     def _late(self, run: Run) -> None:
@@ -370,11 +425,6 @@ class Exchange:
     def _too_late(run: Run) -> DeadlinePassed:
         ran = "unknown" if run.started else "no"
         return DeadlinePassed("the deadline passed", hint="ask for more time", ran=ran)
-
-    def _count(self, run: Run, seconds: float) -> None:
-        caller = run.principal.id
-        calls, total, _ = self.counted.get(caller, (0, 0.0, 0))
-        self.counted[caller] = (calls + 1, total + seconds, int(time.time() * 1000))
 
     # State and upkeep ----------------------------------------------------------------------
 
@@ -388,34 +438,28 @@ class Exchange:
             if not run.is_over
         ]
 
+    def live_statuses(self, conversation_id: str) -> dict[str, dict[str, Status]]:
+        """Of what is under way: message id → agent → status."""
+        found: dict[str, dict[str, Status]] = {}
+        for call in self._calls.values():
+            if call.conversation.id == conversation_id:
+                for run in call.runs:
+                    found.setdefault(call.message_id, {})[run.task.agent] = run.status
+        return found
+
     async def save_progress(self) -> None:
-        """Write down how far everything is settled, and who called how much."""
+        """Write down how far everything is settled: a restart looks only beyond."""
         upto = self._log.cursor
         for call in self._calls.values():
             if call.cursor:
                 upto = min(upto, call.cursor - 1)
-        if self._lost_upto is not None:
-            upto = min(upto, self._lost_upto - 1)
-        counted, self.counted = self.counted, {}
+        if self._lost_from is not None:
+            upto = min(upto, self._lost_from - 1)
 
         def apply(tx: Tx) -> None:
             tx.execute("INSERT OR REPLACE INTO meta VALUES ('settled_upto', ?)", (upto,))
-            for caller, (calls, seconds, last_at) in counted.items():
-                tx.execute(
-                    "UPDATE callers SET calls = calls + ?, seconds = seconds + ?, last_at = ?"
-                    " WHERE id = ?",
-                    (calls, seconds, last_at, caller),
-                )
 
-        try:
-            await self._log.store.write(apply)
-        except Busy:
-            for caller, (calls, seconds, last_at) in counted.items():
-                again = self.counted.get(caller, (0, 0.0, 0))
-                self.counted[caller] = (
-                    calls + again[0], seconds + again[1], max(last_at, again[2]),
-                )  # fmt: skip
-            raise
+        await self._log.store.write(apply)
 
     async def close(self) -> None:
         """Interrupt what runs, log it, and leave no task behind."""
@@ -432,3 +476,10 @@ class Exchange:
             self._all_over = self._loop.create_future()
             await self._all_over
         self.deadlines.close()
+
+
+def _first_status(call: Call) -> Status:
+    if not call.runs:
+        return Status.DONE  # said to nobody: nothing more will happen
+    waits = any(run.turn is not None for run in call.runs)
+    return Status.ACCEPTED if waits else Status.RUNNING

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from aios_nb.chat.log import Conversation
+from aios_nb.chat.conversation import Conversation
 from aios_nb.envelope import Event, Kind
 from aios_nb.errors import InvalidParams
 

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from aios_nb.access import Principal
-from aios_nb.chat.log import Conversation, Log
+from aios_nb.chat.conversation import Conversation
+from aios_nb.chat.log import Log
 from aios_nb.chat.reading import Reader
 from aios_nb.chat.runs import Run
 from aios_nb.envelope import Delta, Event

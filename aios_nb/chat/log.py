@@ -11,21 +11,24 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from aios_nb.access import Principal
+from aios_nb.bell import Bell
+from aios_nb.chat.conversation import Conversation, Shelf
 from aios_nb.envelope import FileRef, Kind, Sender, Status, new_id
-from aios_nb.errors import Busy, InvalidParams
+from aios_nb.errors import InvalidParams
 from aios_nb.store import Insert, Store, Tx
 
-LIVE_CONVERSATIONS = 4096
-"""Conversations kept in memory; the others come back from the database when asked for."""
+T = TypeVar("T")
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
+_decode_files = msgspec.json.Decoder(tuple[FileRef, ...]).decode
+_NO_PLACE: tuple[int, int] | tuple[()] = ()
+"""Nothing was written to this conversation in this transaction; ``None``: it was deleted."""
 
 _EVENTS = Insert(
     "events",
@@ -65,80 +68,24 @@ class Draft(msgspec.Struct, gc=False):
     call: str = ""
 
 
-class Conversation:
-    """A conversation in memory. ``n`` is its number in the database, 0 before the first commit."""
-
-    __slots__ = (
-        "agents", "created", "holds", "id", "ids", "last_seq", "members", "n", "opener", "parent",
-        "title",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        conversation_id: str,
-        opener: str,
-        agents: list[str],
-        *,
-        title: str = "",
-        parent: str | None = None,
-        members: Iterable[str] = (),
-        created: int = 0,
-        n: int = 0,
-        last_seq: int = 0,
-        ids: Iterable[str] = (),
-    ) -> None:
-        self.id = conversation_id
-        self.opener = opener
-        self.agents = agents
-        self.title = title
-        self.parent = parent
-        self.members = set(members)
-        self.created = created
-        self.n = n
-        self.last_seq = last_seq
-        self.ids = set(ids)
-        self.holds = 0
-        """Writes and runs under way. Two copies in memory would give out the same ``seq``."""
-
-    def visible_to(self, principal: Principal) -> bool:
-        return principal.is_owner or principal.id == self.opener or principal.id in self.members
-
-
 class Log:
     """All conversations of this node, and the order of their events."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._live: dict[str, Conversation] = {}
-        self._callers: dict[str, int] = dict(store.read("SELECT id, n FROM callers"))
+        self._shelf = Shelf()
         self._touched: dict[int, int] = {}
-        self._waiters: set[asyncio.Future[None]] = set()
+        self._news = Bell()
         newest = store.read("SELECT coalesce(max(cursor), 0) FROM events")[0][0]
         self.cursor: int = max(newest, int(self.meta("cursor_floor") or 0))
         """The place of the newest committed event."""
-        self._last_n: int = store.read("SELECT coalesce(max(n), 0) FROM conversations")[0][0]
+        highest = store.read("SELECT coalesce(max(n), 0) FROM conversations")[0][0]
+        self._last_n: int = max(highest, int(self.meta("n_floor") or 0))
         self._repair_touched()
 
     def meta(self, key: str) -> Any:
         rows = self.store.read("SELECT value FROM meta WHERE key = ?", (key,))
         return rows[0][0] if rows else None
-
-    async def caller_number(self, caller: str) -> int:
-        """A small number for a caller's id, kept for ever."""
-        number = self._callers.get(caller)
-        if number is None:
-
-            def apply(tx: Tx) -> int:
-                tx.execute("INSERT OR IGNORE INTO callers (id) VALUES (?)", (caller,))
-                row = tx.execute("SELECT n FROM callers WHERE id = ?", (caller,)).fetchone()
-                return int(row[0])
-
-            number = self._callers[caller] = await self.store.write(apply)
-        return number
-
-    def known_caller(self, caller: str) -> int | None:
-        """The same, if this caller was ever here."""
-        return self._callers.get(caller)
 
     def has_call(self, caller: int, message_id: str) -> bool:
         return bool(
@@ -169,15 +116,17 @@ class Log:
             parent=parent,
             created=int(time.time() * 1000),
         )
-        self._keep(conversation)
+        self._shelf.put(conversation)
         return conversation
 
     def get(self, conversation_id: str) -> Conversation | None:
-        found = self._live.get(conversation_id)
-        if found is not None:
-            self._live[conversation_id] = self._live.pop(conversation_id)  # used last
-        else:
-            rows = self.store.read(f"{_CONVERSATION} WHERE id = ?", (conversation_id,))
+        found = self._shelf.get(conversation_id)
+        if found is None:
+            rows = self.store.read(
+                "SELECT n, id, opener, title, agents, members, parent, created FROM conversations"
+                " WHERE id = ?",
+                (conversation_id,),
+            )
             found = self._load(rows[0]) if rows else None
         return found
 
@@ -185,27 +134,12 @@ class Log:
         """The conversation. One that is missing and one that is not yours look the same."""
         found = self.get(conversation_id)
         if found is None or not found.visible_to(principal):
-            raise InvalidParams(
-                f"no such conversation: {conversation_id}", hint="chat.list shows yours"
-            )
+            raise no_such(conversation_id)
         return found
 
-    def forget(self, conversation: Conversation) -> None:
-        """Drop it from memory: it was never stored, or it is deleted."""
-        if self._live.get(conversation.id) is conversation:
-            del self._live[conversation.id]
-
     def forget_unstored(self, conversation: Conversation) -> None:
-        """Drop one that came to nothing: never stored, and nobody is at it."""
-        if conversation.n == 0 and conversation.holds == 0:
-            self.forget(conversation)
-
-    def _keep(self, conversation: Conversation) -> None:
-        self._live[conversation.id] = conversation
-        if len(self._live) > LIVE_CONVERSATIONS:
-            free = (old for old in self._live.values() if not old.holds)
-            for old in list(islice(free, LIVE_CONVERSATIONS // 8)):
-                self.forget(old)
+        """Drop one that came to nothing."""
+        self._shelf.drop_unstored(conversation)
 
     def _load(self, row: Sequence[Any]) -> Conversation:
         n, conversation_id, opener, title, agents, members, parent, created = row
@@ -222,7 +156,7 @@ class Log:
             last_seq=max((seq for seq, _ in rows), default=0),
             ids=(message_id for _, message_id in rows),
         )
-        self._keep(conversation)
+        self._shelf.put(conversation)
         return conversation
 
     async def save(self, conversation: Conversation) -> None:
@@ -233,14 +167,12 @@ class Log:
             tx.scratch[conversation] = n, 0
             return n
 
-        conversation.holds += 1
-        try:
-            n = conversation.n = await self.store.write(apply)
-        finally:
-            conversation.holds -= 1
-            self.forget_unstored(conversation)
-        self._last_n = max(self._last_n, n)
-        self._touched[n] = max(1, self.cursor)
+        def committed(n: int) -> None:
+            conversation.n = n
+            self._last_n = max(self._last_n, n)
+            self._touched[n] = max(1, self.cursor)
+
+        await self._held(conversation, apply, committed)
 
     async def change(
         self,
@@ -250,32 +182,42 @@ class Log:
         agents: list[str] | None = None,
         members: set[str] | None = None,
     ) -> None:
-        """Give it another title, other agents or members, once that is stored."""
+        """Give it another title, other agents or members, once that is stored.
+
+        New members may read the files so far. Hold ``conversation.changing()`` meanwhile.
+        """
         title = conversation.title if title is None else title
         agents = conversation.agents if agents is None else agents
         members = conversation.members if members is None else members
-        if conversation.n == 0:
-            raise Busy("this conversation is being opened")
+        joined = members - conversation.members
 
         def apply(tx: Tx) -> None:
+            n = _number(tx, conversation)
             tx.execute(
                 "UPDATE conversations SET title = ?, agents = ?, members = ? WHERE n = ?",
-                (*_columns(title, agents, members), conversation.n),
+                (*_columns(title, agents, members), n),
             )
+            if joined:
+                rows = tx.execute(
+                    "SELECT files FROM events WHERE conversation = ? AND files != ''", (n,)
+                ).fetchall()
+                for (files,) in rows:
+                    _share(tx, joined, _decode_files(files))
 
-        conversation.holds += 1
-        try:
-            await self.store.write(apply)
+        def committed(_: None) -> None:
             conversation.title, conversation.agents, conversation.members = title, agents, members
-        finally:
-            conversation.holds -= 1
-        self._touched[conversation.n] = max(1, self.cursor)
+            self._touched[conversation.n] = max(1, self.cursor)
+
+        await self._held(conversation, apply, committed)
 
     async def delete(self, conversation: Conversation, keep_calls_after_ms: int) -> None:
-        """Remove it and its events; call ids younger than the limit stay known, blanked."""
-        n = conversation.n
+        """Remove it and its events; call ids younger than the limit stay known, blanked.
+
+        Mark it ``gone`` first, and see that nothing runs in it.
+        """
 
         def apply(tx: Tx) -> None:
+            n = _number(tx, conversation)
             tx.execute(
                 "UPDATE events SET conversation = NULL, kind = 'deleted', text = '', data = '',"
                 " files = '', sender = '' WHERE conversation = ? AND caller > 0"
@@ -284,12 +226,39 @@ class Log:
             )
             tx.execute("DELETE FROM events WHERE conversation = ?", (n,))
             tx.execute("DELETE FROM conversations WHERE n = ?", (n,))
-            # A cursor is never given out twice, even if the newest rows are gone.
-            tx.execute("INSERT OR REPLACE INTO meta VALUES ('cursor_floor', ?)", (self.cursor,))
+            # Neither is ever given out twice, even if the newest rows are gone.
+            floors = {"cursor_floor": tx.scratch.get("cursor", self.cursor), "n_floor": n}
+            for key, floor in floors.items():
+                tx.execute(
+                    "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key)"
+                    " DO UPDATE SET value = max(value, excluded.value)",
+                    (key, floor),
+                )
+            tx.scratch[conversation] = None  # for writes behind this one
 
-        await self.store.write(apply)
-        self._touched.pop(n, None)
-        self.forget(conversation)
+        def committed(_: None) -> None:
+            self._touched.pop(conversation.n, None)
+            conversation.n = -1
+            self._shelf.drop(conversation)
+
+        await self._held(conversation, apply, committed)
+
+    async def _held(
+        self,
+        conversation: Conversation,
+        apply: Callable[[Tx], T],
+        committed: Callable[[T], None],
+    ) -> None:
+        """Write, and keep the conversation in memory until it is done, whoever waits or not."""
+        conversation.holds += 1
+
+        def done(_: object) -> None:
+            conversation.holds -= 1
+            self._shelf.drop_unstored(conversation)
+
+        writing = self.store.write(apply, committed)
+        writing.add_done_callback(done)
+        await asyncio.shield(writing)
 
     # Appending -------------------------------------------------------------------------
 
@@ -323,7 +292,10 @@ class Log:
 
         def apply(tx: Tx) -> tuple[int, Place]:
             scratch = tx.scratch
-            n, seq = scratch.get(conversation) or (conversation.n, conversation.last_seq)
+            place = scratch.get(conversation, _NO_PLACE)
+            if place is None or conversation.n < 0:
+                raise no_such(conversation.id)  # it was deleted meanwhile
+            n, seq = place or (conversation.n, conversation.last_seq)
             if n == 0:
                 n = _insert(tx, conversation, self._last_n)
             cursor = scratch.get("cursor", self.cursor)
@@ -341,7 +313,7 @@ class Log:
                     ),  # fmt: skip
                 )
                 if files:
-                    _share(tx, conversation, files)
+                    _share(tx, {conversation.opener, *conversation.members}, files)
             scratch[conversation] = n, seq
             scratch["cursor"] = cursor
             return n, (seq, cursor)
@@ -351,7 +323,7 @@ class Log:
         def committed(placed: tuple[int, Place] | None, error: Exception | None) -> None:
             conversation.holds -= 1
             if placed is None:
-                taken = isinstance(error, sqlite3.IntegrityError)
+                taken = isinstance(error, sqlite3.IntegrityError) and drafts[0].caller
                 done(None, DuplicateCall() if taken else error)
                 return
             n, place = placed
@@ -361,8 +333,7 @@ class Log:
                 conversation.ids.add(d.message_id)
             self._last_n = max(self._last_n, n)
             self._touched[n] = self.cursor
-            if self._waiters:
-                self._wake()
+            self._news.ring()
             done(place, None)
 
         self.store.submit(apply, committed)
@@ -372,18 +343,7 @@ class Log:
     async def news(self, after: int) -> None:
         """Return when there is an event beyond ``after``."""
         while self.cursor <= after:
-            waiter = asyncio.get_running_loop().create_future()
-            self._waiters.add(waiter)
-            try:
-                await waiter
-            finally:
-                self._waiters.discard(waiter)
-
-    def _wake(self) -> None:
-        waiters, self._waiters = self._waiters, set()
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
+            await self._news.wait()
 
     async def forget_calls(self, days: float) -> None:
         """Drop the blanked rows of deleted conversations whose ids need not be known any more."""
@@ -425,10 +385,23 @@ class Log:
         self._touched.update(rows)
 
 
-def _share(tx: Tx, conversation: Conversation, files: Iterable[FileRef]) -> None:
+def no_such(conversation_id: str) -> InvalidParams:
+    return InvalidParams(f"no such conversation: {conversation_id}", hint="chat.list shows yours")
+
+
+def _number(tx: Tx, conversation: Conversation) -> int:
+    """Its number in the database, also when it was stored earlier in this transaction."""
+    place = tx.scratch.get(conversation, _NO_PLACE)
+    n: int = place[0] if place else conversation.n
+    if place is None or n <= 0:
+        raise no_such(conversation.id)
+    return n
+
+
+def _share(tx: Tx, readers: Iterable[str], files: Iterable[FileRef]) -> None:
     """Whoever sees a conversation may read its files."""
     for file in files:
-        for reader in (conversation.opener, *conversation.members):
+        for reader in readers:
             tx.execute("INSERT OR IGNORE INTO blob_readers VALUES (?, ?)", (file.sha256, reader))
 
 

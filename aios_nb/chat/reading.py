@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from aios_nb.access import Principal
-from aios_nb.chat.log import Conversation, Log
+from aios_nb.chat.conversation import Conversation
+from aios_nb.chat.log import Log
 from aios_nb.envelope import Event, FileRef, Kind, Sender, Status, iso_ms
 
 CONTEXT_BYTES = 32 * 1024
 """What an agent is shown of its conversation, newest messages first to be kept."""
 
+PAGE_BYTES = 4 << 20
 TITLE_CHARS = 60
 """Of its first message, for a conversation without a title."""
 
 _decode = msgspec.json.Decoder().decode
 _decode_files = msgspec.json.Decoder(tuple[FileRef, ...]).decode
+_TEXT, _DATA = 5, 6
+"""Places in a row of ``_FIELDS``."""
 _FIELDS = (
     "SELECT e.message_id, e.seq, e.kind, e.sender, e.sender_type, e.text, e.data, e.files, e.ref,"
     " e.status, e.at, c.id, e.cursor"
@@ -49,43 +53,61 @@ class Reader:
     """What is in the log, as people and agents see it."""
 
     def __init__(self, log: Log) -> None:
-        self._log = log
         self._read = log.store.read
+        self.live: Callable[[str], Mapping[str, Mapping[str, Status]]] = lambda _: {}
+        """Of a conversation, what is under way: message id → agent → status."""
 
     def history(
-        self,
-        conversation: Conversation,
-        live: Mapping[str, Status],
-        after: int = 0,
-        limit: int = 1000,
-    ) -> list[Event]:
-        """Events beyond ``after``, each with the status it has now (``live``: of open runs)."""
+        self, conversation: Conversation, after: int = 0, limit: int = 1000
+    ) -> tuple[list[Event], bool]:
+        """Events beyond ``after``, each with the status it has now; and whether there are more.
+
+        A page ends early when its texts are long, so that it fits into one answer.
+        """
         rows = self._read(
             f"{_FIELDS} WHERE e.conversation = ? AND e.seq > ? ORDER BY e.seq LIMIT ?",
             (conversation.n, after, limit),
         )
-        events = [to_event(row) for row in rows]
-        now = {**self._statuses(conversation, after), **live}
+        events: list[Event] = []
+        room = PAGE_BYTES
+        for row in rows:
+            room -= len(row[_TEXT]) + len(row[_DATA])
+            if room < 0 and events:
+                break
+            events.append(to_event(row))
+        more = len(events) < len(rows) or len(rows) == limit
+        return self._folded(events), more
+
+    def _folded(self, events: Sequence[Event]) -> list[Event]:
+        """The same with the status each message has now."""
+        first: dict[str, int] = {}
+        for event in events:
+            if event.kind is Kind.MESSAGE:
+                first.setdefault(event.conversation, event.seq)
+        now = {name: self._statuses(name, seq) for name, seq in first.items()}
         return [
-            msgspec.structs.replace(event, status=now[event.message_id])
-            if event.kind is Kind.MESSAGE and event.message_id in now
+            msgspec.structs.replace(event, status=now[event.conversation][event.message_id])
+            if event.kind is Kind.MESSAGE and event.message_id in now[event.conversation]
             else event
             for event in events
         ]
 
-    def _statuses(self, conversation: Conversation, after: int) -> dict[str, Status]:
-        """Status by message id, from the rows that refer to it.
+    def _statuses(self, conversation_id: str, after: int) -> dict[str, Status]:
+        """Status by message id, from the rows that refer to it and from what is under way.
 
         With several agents answering one message, it is the worst of theirs.
         """
         runs: dict[str, dict[str, Status]] = {}
         for ref, sender, status in self._read(
-            "SELECT ref, sender, status FROM events WHERE conversation = ? AND seq > ?"
-            " AND ref != '' AND status != '' AND kind IN ('message', 'status')"
-            " ORDER BY seq",
-            (conversation.n, after),
+            "SELECT e.ref, e.sender, e.status FROM conversations c"
+            " JOIN events e ON e.conversation = c.n"
+            " WHERE c.id = ? AND e.seq > ? AND e.ref != '' AND e.status != ''"
+            " AND e.kind IN ('message', 'status') ORDER BY e.seq",
+            (conversation_id, after),
         ):
             runs.setdefault(ref, {})[sender] = Status(status)
+        for message_id, live in self.live(conversation_id).items():
+            runs.setdefault(message_id, {}).update(live)
         return {ref: fold(statuses.values()) for ref, statuses in runs.items()}
 
     def call(self, caller: int, message_id: str) -> tuple[int, Event | None, str] | None:
@@ -104,9 +126,9 @@ class Reader:
         found = self._read(f"{_FIELDS} WHERE e.cursor = ?", (cursor,))
         return n or 0, to_event(found[0]) if found else None, blob
 
-    def unsettled(self, cursor: int) -> Iterator[tuple[int, int, bytes]]:
+    def unsettled(self, cursor: int) -> list[tuple[int, int, str]]:
         """Calls beyond a cursor with their place, caller and note; see ``run_states`` for ends."""
-        yield from self._read(
+        return self._read(
             "SELECT cursor, caller, call FROM events"
             " WHERE cursor > ? AND caller > 0 AND conversation IS NOT NULL"
             " ORDER BY cursor",
@@ -125,8 +147,9 @@ class Reader:
             states[reply_id] = Status(status)
         return states
 
-    def at(self, cursor: int) -> Event:
-        return to_event(self._read(f"{_FIELDS} WHERE e.cursor = ?", (cursor,))[0])
+    def at(self, cursor: int) -> Event | None:
+        rows = self._read(f"{_FIELDS} WHERE e.cursor = ?", (cursor,))
+        return to_event(rows[0]) if rows else None
 
     def seq_of(self, conversation: Conversation, message_id: str) -> int:
         return self._one(conversation, message_id, "seq") or 0
@@ -167,12 +190,12 @@ class Reader:
         )
         return [to_event(row) for row in rows]
 
-    def context(self, conversation: Conversation, before_seq: int) -> list[Event]:
-        """The messages so far, edits applied, cut from the oldest side to fit an agent's view."""
+    def context(self, conversation: Conversation, agent: str, before_seq: int) -> list[Event]:
+        """What an agent is shown: the messages since it joined, edits applied, the newest of them."""
         rows = self._read(
-            f"{_FIELDS} WHERE e.conversation = ? AND e.seq < ? AND e.kind IN ('message', 'edit')"
-            " ORDER BY e.seq DESC LIMIT 400",
-            (conversation.n, before_seq),
+            f"{_FIELDS} WHERE e.conversation = ? AND e.seq > ? AND e.seq < ?"
+            " AND e.kind IN ('message', 'edit') ORDER BY e.seq DESC LIMIT 400",
+            (conversation.n, self._joined(conversation, agent, before_seq), before_seq),
         )
         edits: dict[str, str] = {}
         kept: list[Event] = []
@@ -186,7 +209,26 @@ class Reader:
             if room < 0:
                 break
             kept.append(msgspec.structs.replace(event, text=text))
-        return kept[::-1]
+        return self._folded(kept[::-1])
+
+    def _joined(self, conversation: Conversation, agent: str, before_seq: int) -> int:
+        """The ``seq`` from which on this agent may see: it was there from the start, or joined, or
+        was asked for the first time."""
+        rows = self._read(
+            "SELECT max(seq) FROM events WHERE conversation = ? AND kind = 'join' AND ref = ?",
+            (conversation.n, agent),
+        )
+        if rows[0][0] is not None:
+            return int(rows[0][0])
+        if agent in conversation.agents:
+            return 0
+        rows = self._read(
+            "SELECT a.seq FROM events r JOIN events a ON a.conversation = r.conversation"
+            " AND a.message_id = r.ref WHERE r.conversation = ? AND r.sender = ?"
+            " ORDER BY r.seq LIMIT 1",
+            (conversation.n, agent),
+        )
+        return int(rows[0][0]) - 1 if rows else before_seq
 
     def since(
         self, cursor: int, conversation: Conversation | None, principal: Principal, limit: int = 200
@@ -204,17 +246,18 @@ class Reader:
             )
             params += [principal.id, principal.id]
         rows = self._read(f"{_FIELDS} WHERE {where} ORDER BY e.cursor LIMIT ?", (*params, limit))
-        return [to_event(row) for row in rows]
+        return self._folded([to_event(row) for row in rows])
 
     def files(self) -> set[str]:
         """The hashes of all files that some message refers to."""
         rows = self._read("SELECT files FROM events WHERE files != ''")
         return {file.sha256 for (files,) in rows for file in _decode_files(files)}
 
-    def listing(self, principal: Principal, limit: int, before: int | None) -> list[dict[str, Any]]:
+    def listing(self, principal: Principal, limit: int, before: str | None) -> list[dict[str, Any]]:
         """Conversations, last used first. ``save_touched`` first, or the order may lag."""
-        where = "touched > 0 AND touched < ?"
-        params: list[Any] = [before if before is not None else 1 << 62]
+        touched, _, n = (before or "").partition(".")
+        where = "touched > 0 AND (touched, n) < (?, ?)"
+        params: list[Any] = [int(touched or 1 << 62), int(n or 1 << 62)]
         if not principal.is_owner:
             where += (
                 " AND (opener = ? OR EXISTS (SELECT 1 FROM json_each(members) WHERE value = ?))"
@@ -244,7 +287,7 @@ class Reader:
                     "updated_at": iso_ms(last[0][2] if last else created),
                     "messages": last[0][0] if last else 0,
                     "last": last[0][1][:200] if last else "",
-                    "cursor": touched,
+                    "cursor": f"{touched}.{n}",
                 }
             )
         return found

@@ -14,7 +14,8 @@ from aios_nb.access import Principal
 from aios_nb.chat.calls import Call, CallNote, PlannedRun, read_note
 from aios_nb.chat.endings import failure_drafts, interrupted
 from aios_nb.chat.exchange import Exchange
-from aios_nb.chat.log import Conversation, Log
+from aios_nb.chat.conversation import Conversation
+from aios_nb.chat.log import Log
 from aios_nb.chat.reading import Reader
 from aios_nb.chat.runs import Run
 from aios_nb.envelope import Event, Status, Task
@@ -30,10 +31,11 @@ async def recover(exchange: Exchange, log: Log, reader: Reader) -> None:
         if not open_runs:
             continue
         event = reader.at(cursor)
-        conversation = log.get(event.conversation)
-        if conversation is None:
+        conversation = None if event is None else log.get(event.conversation)
+        if event is None or conversation is None:
             continue
         call = Call((number, event.message_id), conversation)
+        call.plans = note.runs
         for plan in open_runs:
             run = _run(exchange, note, plan, event, conversation)
             run.started = not plan.queued or plan.reply_id in states

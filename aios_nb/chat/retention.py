@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import time
 
-from aios_nb.chat.log import Conversation, Log
+from aios_nb.chat.conversation import Conversation
+from aios_nb.chat.log import Log
 from aios_nb.config import Limits
+from aios_nb.errors import Busy
 
 DAY_MS = 86_400_000
 ROW_BYTES = 300
@@ -31,7 +33,7 @@ class Retention:
         gone = 0
         for conversation_id in self._too_old() | self._too_much():
             conversation = self._log.get(conversation_id)
-            if conversation is not None:
+            if conversation is not None and not conversation.holds:  # what is in use stays
                 await self.delete(conversation)
                 gone += 1
         await self._log.forget_calls(self._limits.call_memory_days)
@@ -40,7 +42,12 @@ class Retention:
     async def delete(self, conversation: Conversation) -> None:
         """Delete one, but for the memory of its call ids."""
         keep_after = int(time.time() * 1000 - self._limits.call_memory_days * DAY_MS)
-        await self._log.delete(conversation, keep_after)
+        conversation.gone = True
+        try:
+            await self._log.delete(conversation, keep_after)
+        except Busy:
+            conversation.gone = False
+            raise
 
     def _too_old(self) -> set[str]:
         before = int(time.time() * 1000 - self._limits.stranger_log_days * DAY_MS)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import heapq
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aios_nb.access import Principal
-from aios_nb.chat.log import Conversation
+from aios_nb.bell import Bell
+from aios_nb.chat.conversation import Conversation
+from aios_nb.chat.lanes import Turn
 from aios_nb.envelope import (
     TEXT_LIMIT_BYTES,
     AgentRow,
@@ -47,10 +48,10 @@ class Run:
     """A run in memory, from its acceptance until its end is committed. Is a ``ports.Run``."""
 
     __slots__ = (
-        "_backstage", "_bytes", "_context", "_listeners", "_pieces", "_waiters", "answer", "bucket",
-        "conversation", "deadline", "error", "length", "message_seq", "note", "outcome",
-        "principal", "question", "started", "status", "stop_reason", "target", "task", "turn",
-        "worker",
+        "_backstage", "_bytes", "_context", "_pieces", "_status_bell", "_text_bell", "answer",
+        "asking", "bucket", "conversation", "deadline", "error", "length", "message_seq", "note",
+        "outcome", "principal", "question", "started", "status", "stop_reason", "target", "task",
+        "turn", "worker",
     )  # fmt: skip
 
     def __init__(
@@ -74,7 +75,10 @@ class Run:
         self.error: RpcError | None = None
         self.question: str | None = None
         self.answer: asyncio.Future[str] | None = None
-        self.note: str = ""
+        self.asking: asyncio.Lock | None = None
+        """Held by the one question that is being asked."""
+        self.note = ""
+        """How far it says it has come."""
         self.started = False
         self.message_seq = 0
         self.length = 0
@@ -88,10 +92,8 @@ class Run:
         self._pieces: list[str] = []
         self._bytes = 0
         self._context: Sequence[Event] | None = None
-        self._waiters: set[Waiter] = set()
-        """They wait for another status."""
-        self._listeners: set[Waiter] = set()
-        """They wait for more text."""
+        self._status_bell = Bell()
+        self._text_bell = Bell()
 
     # What the agent sees (ports.Run) -----------------------------------------------------
 
@@ -122,11 +124,11 @@ class Run:
             raise TooLarge("the agent wrote more than 1 MB")
         self._pieces.append(text)
         self.length += len(text)
-        if self._listeners:
-            _wake(self._listeners)
+        self._text_bell.ring()
 
     def progress(self, note: str, fraction: float | None) -> None:
         self.note = note if fraction is None else f"{note} ({fraction:.0%})"
+        self._text_bell.ring()
 
     async def call(
         self, agent: str, text: str, *, data: Any = None, files: Sequence[FileRef] = ()
@@ -162,30 +164,12 @@ class Run:
 
     def wake(self) -> None:
         """The status is another one: let everyone look."""
-        _wake(self._waiters)
-        _wake(self._listeners)
+        self._status_bell.ring()
+        self._text_bell.ring()
 
     async def changed(self, within_s: float | None = None) -> None:
         """Return at the next change of status, or after so many seconds."""
-        loop = self._backstage.loop
-        waiter = loop.create_future()
-        self._waiters.add(waiter)
-        timer = None if within_s is None else loop.call_later(within_s, _done, waiter)
-        try:
-            await waiter
-        finally:
-            self._waiters.discard(waiter)
-            if timer is not None:
-                timer.cancel()
-
-    async def _spoken(self) -> None:
-        """Return at the next piece of text or change of status."""
-        waiter = self._backstage.loop.create_future()
-        self._listeners.add(waiter)
-        try:
-            await waiter
-        finally:
-            self._listeners.discard(waiter)
+        await self._status_bell.wait(within_s)
 
     async def settled(self) -> None:
         while self.outcome is None and self.error is None and self.question is None:
@@ -213,7 +197,7 @@ class Run:
         queued for it.
         """
         message_id, reply_id = self.task.message_id, self.task.reply_id
-        pieces, text = self._pieces, ""
+        pieces, text, note = self._pieces, "", ""
         index, skip = 0, offset
         while index < len(pieces) and len(pieces[index]) <= skip:
             skip -= len(pieces[index])
@@ -229,106 +213,10 @@ class Run:
                 offset += len(text)
             if finished:
                 return
+            if self.note != note:
+                note = self.note
+                yield Delta(message_id, reply_id, offset, "", progress=note)
             if text and not self.is_settled:
                 await self.changed(within_s=GATHER_S)
-            if index == len(pieces) and not self.is_settled:
-                await self._spoken()
-
-
-Waiter = asyncio.Future[None]
-
-
-def _wake(waiters: set[Waiter]) -> None:
-    for waiter in waiters:
-        _done(waiter)
-    waiters.clear()
-
-
-def _done(waiter: Waiter) -> None:
-    if not waiter.done():
-        waiter.set_result(None)
-
-
-class Deadlines:
-    """Stops what is late, with one timer for all runs instead of one each."""
-
-    TICK_S = 0.05
-
-    def __init__(self, late: Callable[[Run], None]) -> None:
-        self._late = late
-        self._buckets: dict[int, set[Run]] = {}
-        self._order: list[int] = []
-        self._timer: asyncio.TimerHandle | None = None
-
-    def add(self, run: Run) -> None:
-        bucket = run.bucket = int(run.deadline / self.TICK_S) + 1
-        members = self._buckets.get(bucket)
-        if members is None:
-            members = self._buckets[bucket] = set()
-            heapq.heappush(self._order, bucket)
-            if self._order[0] == bucket:
-                self._arm()
-        members.add(run)
-
-    def remove(self, run: Run) -> None:
-        members = self._buckets.get(run.bucket)
-        if members is not None:
-            members.discard(run)
-
-    def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _arm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        loop = asyncio.get_running_loop()
-        self._timer = (
-            loop.call_at(self._order[0] * self.TICK_S, self._sweep) if self._order else None
-        )
-
-    def _sweep(self) -> None:
-        now = asyncio.get_running_loop().time()
-        while self._order and self._order[0] * self.TICK_S <= now:
-            for run in self._buckets.pop(heapq.heappop(self._order), ()):
-                self._late(run)
-        self._arm()
-
-
-Turn = asyncio.Future[None]
-
-
-class Lanes:
-    """One run at a time per conversation and agent; a few may wait, in order."""
-
-    def __init__(self, waiting: int) -> None:
-        self._limit = waiting
-        self._lanes: dict[tuple[str, str], list[asyncio.Future[None]]] = {}
-
-    def full(self, key: tuple[str, str]) -> bool:
-        lane = self._lanes.get(key)
-        return lane is not None and len(lane) >= self._limit
-
-    def enter(self, key: tuple[str, str]) -> Turn | None:
-        """``None``: go at once. Otherwise wait for this, in line."""
-        lane = self._lanes.get(key)
-        if lane is None:
-            self._lanes[key] = []
-            return None
-        turn: Turn = asyncio.get_running_loop().create_future()
-        lane.append(turn)
-        return turn
-
-    def leave(self, key: tuple[str, str], turn: Turn | None) -> None:
-        """Let the next one go; one that gives up while it waits only leaves the line."""
-        lane = self._lanes.get(key)
-        if turn is not None and lane is not None and (turn.cancelled() or not turn.done()):
-            if turn in lane:
-                lane.remove(turn)
-            return
-        while lane:
-            following = lane.pop(0)
-            if not following.done():
-                following.set_result(None)
-                return
-        self._lanes.pop(key, None)
+            if index == len(pieces) and self.note == note and not self.is_settled:
+                await self._text_bell.wait()

@@ -16,6 +16,9 @@ from aios_nb.errors import AiosError
 from aios_nb.home import Home, RunInfo
 from aios_nb.richtext import one_line, plain
 
+_ID_SHOWN = 12
+"""Characters of a node's id; `ask` and `card` take the short form too."""
+
 
 def status(args: argparse.Namespace) -> int:
     """The node that was meant; all of them when none was."""
@@ -116,7 +119,8 @@ def search(args: argparse.Namespace) -> int:
 
 
 def _short(row: Mapping[str, Any]) -> str:
-    return f"{row['name']}@{row['node_id'][:8]}" + ("" if row.get("live", True) else " (away)")
+    away = "" if row.get("live", True) else " (away)"
+    return f"{row['name']}@{row['node_id'][:_ID_SHOWN]}{away}"
 
 
 def card(args: argparse.Namespace) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import math
 import re
 import sys
 from collections.abc import Sequence
@@ -274,21 +275,29 @@ def _rights(commands: _Commands) -> None:
 
 
 def _port(text: str) -> int:
-    number = int(text)
-    if not 0 <= number <= _PORT_MAX:
-        raise argparse.ArgumentTypeError(f"{text} is not a port")
-    return number
+    number = _number(text)
+    if not 0 <= number <= _PORT_MAX or number % 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: 0 to {_PORT_MAX}")
+    return int(number)
 
 
 def _count(text: str) -> int:
-    number = int(text)
-    if not 1 <= number <= _COUNT_MAX:
-        raise argparse.ArgumentTypeError(f"{text} is not between 1 and {_COUNT_MAX}")
-    return number
+    number = _number(text)
+    if not 1 <= number <= _COUNT_MAX or number % 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number between 1 and {_COUNT_MAX}")
+    return int(number)
 
 
 def _seconds(text: str) -> float:
-    number = float(text)
+    number = _number(text)
     if not 0 < number <= _DAY_S:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and {_DAY_S} seconds")
+        raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and {_DAY_S} seconds")
     return number
+
+
+def _number(text: str) -> float:
+    """NaN for what is no number: it lies between no two limits."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

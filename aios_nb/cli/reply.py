@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from aios_nb.cli.output import Paint, is_tty, size
-from aios_nb.cli.values import data_lines, is_table, save_files, says_the_same
+from aios_nb.cli.values import data_lines, is_table, may_be_table, save_files, says_the_same
 from aios_nb.client import Flow, SiteClient
 from aios_nb.envelope import new_id
 from aios_nb.errors import AiosError, UsageError
@@ -121,9 +121,10 @@ class Asking:
                 "chat.answer", message_id=result["message_id"], text=said, wait=False
             )
             params = {"message_id": result["message_id"], "offset": len(written.raw)}
-        written.finish(result["text"])
-        if not self._live and not self._quiet and result["text"] and not _as_table(result):
-            print(plain(result["text"]).rstrip("\n"))
+        if not _as_table(result):
+            written.finish(result["text"])
+            if not self._live and not self._quiet and result["text"]:
+                print(plain(result["text"]).rstrip("\n"))
         return result
 
     async def _listen(self, flow: Flow, written: _Written) -> dict[str, Any]:
@@ -131,7 +132,8 @@ class Asking:
         try:
             async for delta in flow:
                 if delta["text"]:
-                    await spinner.stop()
+                    if not written.holds(delta["text"]):
+                        await spinner.stop()
                     written.add(delta["text"])
             result: dict[str, Any] = await flow.result()
         except BaseException:
@@ -179,25 +181,40 @@ class _Written:
         self.on = on
         self.raw = ""
         self._clean = PlainStream()
+        self._held = ""
         self._at_line_start = True
 
+    def holds(self, text: str) -> bool:
+        """Whether this is kept back: what may be a table is shown as one, when it is whole."""
+        return self._held == self.raw and may_be_table(self.raw + text)
+
     def add(self, text: str) -> None:
+        holds = self.holds(text)
         self.raw += text
-        self._put(self._clean.feed(text))
+        self._held += text
+        if not holds:
+            self._release()
 
     def finish(self, whole: str) -> None:
         """The end of the answer, whatever of ``whole`` was not streamed."""
+        self._release()
         if whole.startswith(self.raw):
             self.add(whole[len(self.raw) :])
+            self._release()
         elif whole:
             self.end_line()
             self._put(plain(whole))
         self.end_line()
 
     def end_line(self) -> None:
+        self._release()
         self._put(self._clean.end())
         if not self._at_line_start:
             self._put("\n")
+
+    def _release(self) -> None:
+        held, self._held = self._held, ""
+        self._put(self._clean.feed(held))
 
     def _put(self, text: str) -> None:
         if self.on and text:

@@ -20,7 +20,7 @@ from aios_nb.richtext import one_line
 DEFAULT_AGENT = "concierge"
 SHOWN_AT_START = 10
 """Messages of a resumed conversation that are shown."""
-_MENTION = re.compile(r"@([a-z0-9][a-z0-9_-]{0,47}(?:@[a-z2-7]{32})?)(?:\s+|\Z)")
+_MENTION = re.compile(r"@([a-z0-9][a-z0-9_-]{0,47}(?:@[a-z2-7]{4,32})?)(?:\s+|\Z)")
 
 COMMANDS = {
     "/help": "this list",

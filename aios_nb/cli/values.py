@@ -16,6 +16,7 @@ ROWS_MAX = 50
 """Rows of a table that are shown; --json has all of them."""
 _CELL_MAX = 40
 _NAMES_MAX = 1000
+_JSON_TABLE = '{"columns":'
 
 
 def data_lines(data: Any) -> list[str]:
@@ -29,8 +30,25 @@ def says_the_same(text: str, data: Any) -> bool:
     """Whether the text is only the data written out, as it is for an agent that returns data."""
     try:
         return bool(json.loads(text) == data)
-    except ValueError:
-        return False
+    except (ValueError, RecursionError):
+        return is_table(data) and _begins_table(text, data)
+
+
+def _begins_table(text: str, data: Any) -> bool:
+    """Whether the text is the start of this table, as Markdown or as JSON."""
+    from aios_nb.agents.tables import table_text
+
+    if text == table_text([str(name) for name in data["columns"]], data["rows"]):
+        return True
+    whole = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return len(text) > 1 and text.endswith("…") and whole.startswith(text[:-1])
+
+
+def may_be_table(text: str) -> bool:
+    """Whether an answer that begins so may turn out to be a table and nothing else."""
+    if _JSON_TABLE.startswith(text[: len(_JSON_TABLE)]):
+        return "\n" not in text
+    return all(line[:1] in ("", "|", "…") for line in text.split("\n"))
 
 
 def is_table(data: Any) -> bool:

@@ -21,8 +21,6 @@ async def put_file(client: SiteClient, content: bytes, name: str, mime: str) -> 
         await client.call(
             "blobs.put",
             sha256=sha256,
-            name=name,
-            mime=mime,
             offset=offset,
             chunk=base64.b64encode(chunk).decode(),
             last=offset + CHUNK_BYTES >= len(content),

@@ -42,7 +42,8 @@ from aios_nb.store import Store, Tx
 
 log = logging.getLogger("aios_nb.hub")
 
-_REF = re.compile(r"([a-z0-9][a-z0-9_-]{0,47})(?:@([a-z2-7]{12,32}))?")
+_REF = re.compile(r"([a-z0-9][a-z0-9_-]{0,47})(?:@([a-z2-7]{4,32}))?")
+"""A name, alone or with a node's id; the start of the id is enough while it can only be ours."""
 _SHARED = frozenset({Access.NETWORK, Access.PUBLIC})
 
 
@@ -203,7 +204,7 @@ class Directory:
     def _no_such(self, ref: str, caller: Principal) -> NoSuchAgent:
         names = [offer.name for offer in self._visible(caller)]
         near = difflib.get_close_matches(ref.partition("@")[0].lower(), names, 3, 0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else "agents.list shows what is here"
+        hint = f"did you mean {' or '.join(near)}?" if near else "`aios-nb agents` lists them"
         return NoSuchAgent(f"no such agent: {ref[:96]}", hint=hint, near=near)
 
     def search(self, words: str, limit: int, caller: Principal) -> Sequence[AgentRow]:

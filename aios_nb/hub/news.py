@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any
 
+from aios_nb.bell import Bell
 from aios_nb.envelope import AgentRow
 
 NEWS_KEPT = 1000
@@ -17,15 +17,13 @@ class News:
 
     def __init__(self) -> None:
         self._kept: deque[tuple[int, dict[str, Any]]] = deque(maxlen=NEWS_KEPT)
-        self._waiters: set[asyncio.Future[None]] = set()
+        self._bell = Bell()
         self.last = 0
 
     def tell(self, event: str, row: AgentRow) -> None:
         self.last += 1
         self._kept.append((self.last, {"event": event, "agent": row}))
-        for waiter in self._waiters:
-            if not waiter.done():
-                waiter.set_result(None)
+        self._bell.ring()
 
     def since(self, number: int) -> list[dict[str, Any]]:
         """Changes after this one; those too old to be kept are left out."""
@@ -33,12 +31,7 @@ class News:
 
     async def wait(self, number: int) -> None:
         while self.last <= number:
-            waiter = asyncio.get_running_loop().create_future()
-            self._waiters.add(waiter)
-            try:
-                await waiter
-            finally:
-                self._waiters.discard(waiter)
+            await self._bell.wait()
 
 
 class AgentWatch:

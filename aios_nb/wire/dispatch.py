@@ -41,13 +41,16 @@ COMPLAINT_CHARS = 160
 """A complaint may quote a name the caller sent; no more of it than this."""
 
 _array = msgspec.json.Decoder(list[Raw]).decode
+_object = msgspec.json.Decoder(dict[str, Raw]).decode
 _WHERE = re.compile(r"^(?P<what>.*) - at `\$\.?(?P<where>.*)`$", re.DOTALL)
 
 
 class Bound:
     """A row of the table with the handler that answers it."""
 
-    __slots__ = ("_decode", "_empty", "_fields", "callers", "handler", "kind", "name", "usage")
+    __slots__ = (
+        "_decode", "_empty", "_fields", "_optional", "callers", "handler", "kind", "name", "usage"
+    )  # fmt: skip
 
     def __init__(self, row: Method, handler: Handler | None) -> None:
         self.name = row.name
@@ -57,11 +60,13 @@ class Bound:
         self._decode = msgspec.json.Decoder(row.params).decode
         self._empty = b"[]"
         self._fields: tuple[bytes, ...] | None = None
+        self._optional: frozenset[str] = frozenset()
         self.usage = f"{row.name} takes a list"
         if isinstance(row.params, type) and issubclass(row.params, msgspec.Struct):
             self._empty = b"{}"
             fields = msgspec.structs.fields(row.params)
             self._fields = tuple(jsonrpc.encode(field.encode_name) for field in fields)
+            self._optional = frozenset(f.encode_name for f in fields if not f.required)
             shown = ", ".join(f.encode_name if f.required else f.encode_name + "?" for f in fields)
             self.usage = f"{row.name}({shown})"
 
@@ -70,16 +75,18 @@ class Bound:
         try:
             return self._decode(self._empty if raw is ABSENT else raw)
         except (msgspec.ValidationError, RecursionError) as problem:
-            return self._positional(bytes(raw), problem)
+            return self._odd(bytes(raw), problem)
 
-    def _positional(self, raw: bytes, problem: Exception) -> Any:
-        """By position: the same object, named in the order of the fields."""
+    def _odd(self, raw: bytes, problem: Exception) -> Any:
+        """By position: the same object, named in the order of the fields. Or with nulls in it."""
         start = raw[:1]
         if start not in (b"", b"{", b"["):
             message = f"{self.name}: params must be an object or an array"
             raise InvalidParams(message, hint=self.usage)
-        if start != b"[" or self._fields is None:
+        if self._fields is None or not start:
             raise self._complaint(problem)
+        if start == b"{":
+            return self._without_nulls(raw, problem)
         values = _array(raw)
         if len(values) > len(self._fields):
             most = len(self._fields)
@@ -87,8 +94,26 @@ class Bound:
             raise InvalidParams(message, hint=self.usage)
         pairs = zip(self._fields, values, strict=False)
         named = b",".join(b"%b:%b" % (name, bytes(value)) for name, value in pairs)
+        raw = b"{%b}" % named
         try:
-            return self._decode(b"{%b}" % named)
+            return self._decode(raw)
+        except (msgspec.ValidationError, RecursionError) as again:
+            return self._without_nulls(raw, again)
+
+    def _without_nulls(self, raw: bytes, problem: Exception) -> Any:
+        """A null where a param may be left out means that it is left out."""
+        if isinstance(problem, RecursionError):
+            raise self._complaint(problem) from None
+        members = _object(raw)
+        kept = {
+            name: value
+            for name, value in members.items()
+            if name not in self._optional or bytes(value) != b"null"
+        }
+        if len(kept) == len(members):
+            raise self._complaint(problem) from None
+        try:
+            return self._decode(jsonrpc.encode(kept))
         except (msgspec.ValidationError, RecursionError) as again:
             raise self._complaint(again) from None
 

@@ -48,6 +48,11 @@ class Peer(msgspec.Struct, frozen=True, gc=False):
     """Another user of this machine, or one that could not be told, where that counts."""
 
 
+NOBODY = Peer()
+"""The other end, where nothing is known of it."""
+_NO_HEADERS: Mapping[str, str] = {}
+
+
 class Refusal(msgspec.Struct, frozen=True):
     """An HTTP status and one line, instead of an answer."""
 
@@ -130,7 +135,10 @@ class Guard:
         if conformance and self.is_wide:
             raise UsageError("--conformance is for loopback only", hint="leave out the other names")
         self._strangers = Bucket(limits.refused_per_s, clock)
-        self._hellos = Bucket(limits.refused_per_s * HELLOS_PER_REFUSAL, clock)
+        hellos_per_s = limits.refused_per_s * HELLOS_PER_REFUSAL
+        self._near_hellos = Bucket(hellos_per_s, clock)
+        self._far_hellos = Bucket(hellos_per_s, clock)
+        """Apart, so that a crowd outside cannot keep this machine's own clients from the door."""
         self._hosts: frozenset[str] = frozenset()
         self._origins: frozenset[str] = frozenset()
 
@@ -155,14 +163,14 @@ class Guard:
         self._hosts = frozenset(hosts)
         self._origins = frozenset(origins)
 
-    def screen(self, headers: Mapping[str, str]) -> Refusal | None:
+    def screen(self, headers: Mapping[str, str], peer: Peer = NOBODY) -> Refusal | None:
         """The refusal of a request under a wrong name or from a foreign page."""
         host = headers.get("Host")
         if host not in self._hosts and (host or "").lower() not in self._hosts:
-            return self.refuse(_WRONG_HOST)
+            return self.refuse(_WRONG_HOST, headers, peer)
         origin = headers.get("Origin")
         if origin is not None and origin not in self._origins:
-            return self.refuse(_WRONG_ORIGIN)
+            return self.refuse(_WRONG_ORIGIN, headers, peer)
         return None
 
     def identify(self, headers: Mapping[str, str], peer: Peer, need: Need) -> Principal | Refusal:
@@ -177,16 +185,19 @@ class Guard:
             return ANYONE if self.conformance else self.refuse(_NO_TOKEN)
         if peer.foreign:
             return self.refuse(_FOREIGN)
-        return ANYONE if self._hellos.take() else _TOO_MANY
+        near = peer.loopback and not _is_forwarded(headers)
+        return ANYONE if (self._near_hellos if near else self._far_hellos).take() else _TOO_MANY
 
     def _by_header(self, shown: str, headers: Mapping[str, str], peer: Peer) -> Principal | Refusal:
         if peer.foreign:
             return self.refuse(_FOREIGN)
         if not self.may_carry_token(headers, peer):
             return self.refuse(_PLAIN_HTTP)
+        return self._by_bearer(shown) or self.refuse(_WRONG_TOKEN)
+
+    def _by_bearer(self, shown: str) -> Principal | None:
         scheme, _, token = shown.partition(" ")
-        principal = self.by_token(token.strip()) if scheme.lower() == "bearer" else None
-        return principal or self.refuse(_WRONG_TOKEN)
+        return self.by_token(token.strip()) if scheme.lower() == "bearer" else None
 
     def by_token(self, token: str) -> Principal | None:
         """Whose token this is. Takes the same time whatever is sent, also for its length."""
@@ -199,18 +210,34 @@ class Guard:
         """False where others on the way could read it: plain HTTP that left the machine."""
         if not self.is_wide or (self._public and self._public[0] == "https"):
             return True
-        return peer.loopback and not any(name in headers for name in _FORWARDED)
+        return peer.loopback and not _is_forwarded(headers)
 
     def may_change(self, principal: Principal) -> bool:
         """Whether this caller may use routes beside JSON-RPC that need a token."""
         return principal.kind in (Caller.OWNER, Caller.TOKEN)
 
-    def refuse(self, refusal: Refusal) -> Refusal:
-        """The refusal; or, when too many were given lately, a cheaper one."""
-        return refusal if self._strangers.take() else _TOO_MANY
+    def refuse(
+        self, refusal: Refusal, headers: Mapping[str, str] = _NO_HEADERS, peer: Peer = NOBODY
+    ) -> Refusal:
+        """The refusal; or, when too many were given lately, a cheaper one.
+
+        Who shows a valid token in ``headers`` is not counted, and always told what is wrong.
+        """
+        return refusal if self._shows_token(headers, peer) or self._strangers.take() else _TOO_MANY
+
+    def _shows_token(self, headers: Mapping[str, str], peer: Peer) -> bool:
+        shown = headers.get("Authorization")
+        if shown is None or peer.foreign or not self.may_carry_token(headers, peer):
+            return False
+        return self._by_bearer(shown) is not None
 
 
 NEEDS_TOKEN = _NO_TOKEN
+
+
+def _is_forwarded(headers: Mapping[str, str]) -> bool:
+    """Came through a proxy: the other end of the connection is not who asks."""
+    return any(name in headers for name in _FORWARDED)
 
 
 def _digest(token: str) -> bytes:

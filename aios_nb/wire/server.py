@@ -149,14 +149,14 @@ class Server:
     ) -> tuple[Route, Principal] | Refusal:
         """The route and the caller, if the one is for the other."""
         guard, headers = self._guard, request.headers
-        if (refusal := guard.screen(headers)) is not None:
+        if (refusal := guard.screen(headers, connection.peer)) is not None:
             return refusal
         path = request.raw_path
         route = _RPC if path == "/rpc" else _route(path.partition("?")[0])
         if route is None:
-            return guard.refuse(_NO_ROUTE)
+            return guard.refuse(_NO_ROUTE, headers, connection.peer)
         if request.method not in route.methods:
-            return guard.refuse(_wrong_method(route))
+            return guard.refuse(_wrong_method(route), headers, connection.peer)
         who = guard.identify(headers, connection.peer, route.need)
         if isinstance(who, Refusal):
             return who

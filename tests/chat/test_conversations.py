@@ -96,7 +96,7 @@ def test_deleting_takes_everything_but_the_memory_of_ids(make_site: MakeSite) ->
     with pytest.raises(InvalidParams, match="deleted"):
         site.call("chat.send", agent="upper", text="secret words", message_id="m1")
     rows = site.on_loop(
-        lambda: site.node._rooms.chat._log.store.read("SELECT text, data FROM events")  # type: ignore[union-attr]
+        lambda: site.node._rooms.chat.log.store.read("SELECT text, data FROM events")  # type: ignore[union-attr]
     )
     assert "secret" not in str(rows).lower()
 
@@ -149,7 +149,7 @@ def settle(site: TestSite, conversation: str, count: int) -> list[dict[str, Any]
     """The history when so many rows are in it."""
 
     async def wait() -> None:
-        log = site.node._rooms.chat._log  # type: ignore[union-attr]
+        log = site.node._rooms.chat.log  # type: ignore[union-attr]
         while log.get(conversation).last_seq < count:
             await log.news(log.cursor)
 
@@ -228,12 +228,37 @@ def test_agents_are_shown_the_edited_text(make_site: MakeSite) -> None:
         return ctx.messages[0].text
 
     site = make_site(recall)
-    sent = site.call("chat.send", agent="echo", text="frist")
-    conversation = sent["conversation"]
+    conversation = site.call("chat.open", agents=["echo", "recall"])["conversation"]
+    sent = say(site, "frist", conversation, agent="echo")
     site.call(
         "chat.edit", conversation=conversation, message_id=sent["message_id"], text="first"
     )
     assert say(site, "?", conversation, agent="recall")["text"] == "first"
+
+
+def test_an_agent_is_shown_what_was_said_since_it_joined(make_site: MakeSite) -> None:
+    async def recall(text: str, ctx: Any) -> str:
+        return " | ".join(message.text for message in ctx.messages)
+
+    site = make_site(recall)
+    conversation = say(site, "secret", agent="echo")["conversation"]
+    assert say(site, "asked", conversation, agent="recall")["text"] == ""
+    assert say(site, "again", conversation, agent="recall")["text"] == "asked | "
+    other = say(site, "secret", agent="echo")["conversation"]
+    site.call("chat.join", conversation=other, who="recall")
+    say(site, "open", other, agent="echo")
+    assert say(site, "?", other, agent="recall")["text"] == "open | open"
+
+
+def test_what_an_agent_and_a_watcher_see_has_the_status_of_now(make_site: MakeSite) -> None:
+    async def recall(text: str, ctx: Any) -> str:
+        return ",".join(str(message.status) for message in ctx.messages)
+
+    site = make_site(recall)
+    conversation = say(site, "x", agent="recall")["conversation"]
+    assert say(site, "y", conversation, agent="recall")["text"] == "done,done"
+    _, events = read_some(site, 4, after=0)
+    assert [event["status"] for event in events()] == ["done"] * 4
 
 
 def test_only_who_wrote_it_may_edit(make_site: MakeSite) -> None:

@@ -247,7 +247,7 @@ def test_one_run_at_a_time_in_a_conversation_five_wait_then_busy(make_site: Make
 
 def _until_logged(site: TestSite, conversation: str, count: int) -> None:
     async def wait() -> None:
-        log = site.node._rooms.chat._log  # type: ignore[union-attr]
+        log = site.node._rooms.chat.log  # type: ignore[union-attr]
         found = log.get(conversation)
         while found.last_seq < count:
             await log.news(log.cursor)
@@ -370,7 +370,7 @@ def test_cancelling_a_caller_stops_whom_it_called(make_site: MakeSite) -> None:
 
 def _until_status(site: TestSite, conversation: str, status: str) -> None:
     async def wait() -> None:
-        log = site.node._rooms.chat._log  # type: ignore[union-attr]
+        log = site.node._rooms.chat.log  # type: ignore[union-attr]
         while True:
             cursor = log.cursor
             found = await site.node.client.call("chat.history", conversation=conversation)
@@ -500,9 +500,9 @@ def test_cancelled_before_it_is_stored_it_never_runs(make_site: MakeSite) -> Non
 def test_a_conversation_in_use_is_never_forgotten(
     make_site: MakeSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from aios_nb.chat import log
+    from aios_nb.chat import conversation as live
 
-    monkeypatch.setattr(log, "LIVE_CONVERSATIONS", 8)
+    monkeypatch.setattr(live, "LIVE_CONVERSATIONS", 8)
     slow, gate = gated()
     site = make_site(slow, upper)
     first = site.call("chat.send", agent="slow", text="x", message_id="m", wait=False)

@@ -42,8 +42,8 @@ def test_no_question_of_everyday_use_scans_the_log(
     site.call("chat.edit", conversation=conversation, message_id="m", text="xx")
     site.call("chat.list")
     site.call("node.info")
-    log = site.node._rooms.chat._log  # type: ignore[union-attr]
-    site.on_loop(lambda: log.forget(log.get(conversation)))
+    log = site.node._rooms.chat.log  # type: ignore[union-attr]
+    site.on_loop(lambda: log._shelf.drop(log.get(conversation)))
     site.call("chat.history", conversation=conversation)
     assert len(plans) > 8
     scans = {sql: plan for sql, plan in plans.items() if _scans(plan)}

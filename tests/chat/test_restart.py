@@ -83,8 +83,13 @@ CRASHING = """
 @pytest.fixture
 def crashed(tmp_path: Path) -> str:
     """A node that died with five messages open; the conversation of the last three."""
+    return run_until_killed(CRASHING, tmp_path)
+
+
+def run_until_killed(script: str, tmp_path: Path) -> str:
+    """What the script printed before it killed itself."""
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(CRASHING), str(tmp_path / "home")],
+        [sys.executable, "-c", textwrap.dedent(script), str(tmp_path / "home")],
         capture_output=True,
         text=True,
         check=False,
@@ -129,14 +134,63 @@ def test_what_had_not_begun_waits_for_its_agent_to_be_hosted_again(
 ) -> None:
     site = make_site()
     joined = site.start("chat.send", agent="later", text="later", message_id="m-queued")
-    with pytest.raises(Exception, match="no such agent"):
-        joined.result()  # not here yet; but the message waits
+    assert site.history(crashed)[1]["status"] == "accepted"  # it waits
     later, gate = gated("later")
     site.node.host(later)
     site.node.run(lambda: gate.arrived(1))
     site.on_loop(gate.open)
-    assert site.stream(message_id="m-queued")[1]["text"] == "later did later"
-    assert crashed
+    assert joined.result()["text"] == "later did later"
+
+
+POSTED = """
+    import os, sys
+    from pathlib import Path
+    from aios_nb.agents.definition import describe
+    from tests.sites import TestSite, Gate
+
+    gate = Gate()
+
+    async def quick(text):
+        return "quick"
+
+    async def again(text):
+        await gate.pass_through(text)
+        return "again"
+
+    site = TestSite(Path(sys.argv[1]), [quick, describe(again, idempotent=True, timeout_s=50)])
+    conversation = site.call("chat.open", agents=["quick"])["conversation"]
+    posted = site.call("chat.post", conversation=conversation, text="@quick @again go",
+                       message_id="m")
+    site.node.run(lambda: gate.arrived(1))
+    while site.history(conversation)[-1]["text"] != "quick":
+        pass
+    print(conversation, flush=True)
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_repeat_of_a_half_recovered_message_is_still_a_repeat(
+    tmp_path: Path, make_site: MakeSite
+) -> None:
+    conversation = run_until_killed(POSTED, tmp_path)
+
+    async def quick(text: str) -> str:
+        return "quick"
+
+    again, gate = gated("again", idempotent=True, timeout_s=50)
+    site = make_site(quick, again)
+    site.node.run(lambda: gate.arrived(1))
+    run = next(iter(site.node._rooms.chat.exchange._calls.values())).runs[0]  # type: ignore[union-attr]
+    assert site.on_loop(lambda: run.seconds_left) <= 50  # its agent's own limit counts again
+    repeated = site.call(
+        "chat.post", conversation=conversation, text="@quick @again go", message_id="m"
+    )
+    assert [one["agent"].split("@")[0] for one in repeated["replies"]] == ["quick", "again"]
+    site.on_loop(gate.open)
+    assert site.stream(message_id=repeated["replies"][1]["reply_id"])[1]["text"]
+    assert [row["text"] for row in site.history(conversation) if row["kind"] == "message"] == [
+        "@quick @again go", "quick", "again did @quick @again go",
+    ]  # fmt: skip
 
 
 def test_a_second_restart_changes_nothing(crashed: str, make_site: MakeSite) -> None:

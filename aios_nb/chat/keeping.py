@@ -1,0 +1,154 @@
+"""Conversations as things: marked, joined, renamed, listed, read, watched, exported, deleted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aios_nb import params as p
+from aios_nb.access import Principal
+from aios_nb.chat.calls import check_size
+from aios_nb.chat.conversation import Conversation
+from aios_nb.chat.export import export
+from aios_nb.chat.listening import LogWatch
+from aios_nb.chat.log import Draft
+from aios_nb.chat.room import Room
+from aios_nb.envelope import SENDER_ID, Event, Kind, new_id
+from aios_nb.errors import Busy, Cancelled, InvalidParams, NotAllowed
+from aios_nb.ports import Notices
+
+
+class Keeping(Room):
+    """What can be done with a conversation besides talking in it."""
+
+    # Marks on messages ---------------------------------------------------------------------
+
+    async def edit(self, principal: Principal, params: p.Edit) -> dict[str, Any]:
+        check_size(params.text)
+        conversation = self._with_message(principal, params.conversation, params.message_id)
+        if self.reader.sender_of(conversation, params.message_id) != principal.id:
+            raise NotAllowed("only who wrote a message may edit it")
+        return await self._mark(principal, conversation, Kind.EDIT, params.message_id, params.text)
+
+    async def react(self, principal: Principal, params: p.React) -> dict[str, Any]:
+        conversation = self._with_message(principal, params.conversation, params.message_id)
+        return await self._mark(
+            principal, conversation, Kind.REACTION, params.message_id, params.reaction
+        )
+
+    def _with_message(self, principal: Principal, name: str, message_id: str) -> Conversation:
+        conversation = self.log.visible(name, principal)
+        if message_id not in conversation.ids:
+            raise InvalidParams(f"no such message in this conversation: {message_id}")
+        return conversation
+
+    async def _mark(
+        self, principal: Principal, conversation: Conversation, kind: Kind, ref: str, text: str = ""
+    ) -> dict[str, Any]:
+        draft = Draft(new_id("e"), kind, self.voice(principal), text, ref=ref)
+        seq, _ = await self.log.append(conversation, draft)
+        return {"conversation": conversation.id, "message_id": draft.message_id, "seq": seq}
+
+    # Members ---------------------------------------------------------------------------------
+
+    async def join(self, principal: Principal, params: p.Member) -> dict[str, Any]:
+        """Bring an agent or a person in. An agent is shown what is said from now on."""
+        conversation = self.log.visible(params.conversation, principal)
+        who = self._member(params.who, principal)
+        async with conversation.changing():
+            agents, members = list(conversation.agents), set(conversation.members)
+            if who in agents or who in members:
+                raise InvalidParams(f"{params.who} is in this conversation already")
+            if _is_agent(who):
+                agents.append(who)
+            else:
+                members.add(who)
+            await self.log.change(conversation, agents=agents, members=members)
+            return await self._mark(principal, conversation, Kind.JOIN, who)
+
+    async def leave(self, principal: Principal, params: p.Member) -> dict[str, Any]:
+        conversation = self.log.visible(params.conversation, principal)
+        async with conversation.changing():
+            who = self._member(params.who, principal, conversation)
+            if who not in conversation.agents and who not in conversation.members:
+                raise InvalidParams(f"{params.who} is not in this conversation")
+            await self.log.change(
+                conversation,
+                agents=[agent for agent in conversation.agents if agent != who],
+                members=conversation.members - {who},
+            )
+            return await self._mark(principal, conversation, Kind.LEAVE, who)
+
+    def _member(
+        self, who: str, principal: Principal, conversation: Conversation | None = None
+    ) -> str:
+        if ":" in who or who.startswith("owner@"):
+            if not SENDER_ID.fullmatch(who):
+                raise InvalidParams(f"not a sender id: {who[:80]}")
+            return who
+        for agent in conversation.agents if conversation is not None else ():
+            if who in {agent, agent.partition("@")[0]}:
+                return agent
+        return self.finder.resolve(who, principal).id
+
+    # The whole of it -------------------------------------------------------------------------
+
+    async def rename(self, principal: Principal, params: p.Rename) -> dict[str, Any]:
+        conversation = self.log.visible(params.conversation, principal)
+        async with conversation.changing():
+            await self.log.change(conversation, title=params.title)
+        return {"conversation": conversation.id, "title": params.title}
+
+    async def delete(self, principal: Principal, params: p.Conversation) -> dict[str, Any]:
+        """Stop what runs in it, then remove it and everything said in it."""
+        conversation = self.log.visible(params.conversation, principal)
+        if not principal.is_owner and principal.id != conversation.opener:
+            raise NotAllowed("only who opened a conversation may delete it")
+        conversation.gone = True  # nothing new begins in it from here on
+        try:
+            while runs := self.exchange.runs_in(conversation):
+                for run in runs:
+                    run.stop(Cancelled("the conversation was deleted"))
+                await runs[0].changed()
+            await self.retention.delete(conversation)
+        except (Busy, BaseException):
+            conversation.gone = conversation.n < 0
+            raise
+        return {"conversation": conversation.id, "deleted": True}
+
+    async def list(self, principal: Principal, params: p.List) -> dict[str, Any]:
+        await self.log.save_touched()
+        return {"conversations": self.reader.listing(principal, params.limit, params.before)}
+
+    def history(self, principal: Principal, params: p.History) -> dict[str, Any]:
+        """A page of it; ``more`` says that there is another one behind the last row."""
+        conversation = self.log.visible(params.conversation, principal)
+        events, more = self.reader.history(conversation, params.after, params.limit)
+        return {
+            "conversation": conversation.id,
+            "title": conversation.title,
+            "agents": conversation.agents,
+            "messages": events,
+            "more": more,
+        }
+
+    def watch(self, principal: Principal, params: p.Watch) -> Notices:
+        conversation = None
+        if params.conversation is not None:
+            conversation = self.log.visible(params.conversation, principal)
+        after = self.log.cursor if params.after is None else min(params.after, self.log.cursor)
+        if conversation is not None and params.after is not None:
+            after = self.reader.cursor_of(conversation, params.after)
+        return LogWatch(self.log, self.reader, conversation, principal, after)
+
+    def export(self, principal: Principal, params: p.Export) -> dict[str, Any]:
+        conversation = self.log.visible(params.conversation, principal)
+        events: list[Event] = []
+        more = True
+        while more:
+            page, more = self.reader.history(conversation, events[-1].seq if events else 0)
+            events += page
+        return export(conversation, events, params.format)
+
+
+def _is_agent(who: str) -> bool:
+    return "@" in who and not who.startswith("owner@")
