@@ -110,7 +110,7 @@ if not TYPE_CHECKING:
 
 def down() -> None:
     """Stop this program's node, if it runs."""
-    global _node
+    global _node  # noqa: PLW0603 - as above
     from aios_nb.agents import decorator
 
     with _lock:

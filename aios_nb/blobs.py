@@ -57,29 +57,35 @@ class BlobStore:
         if not SHA256.fullmatch(sha256):
             raise InvalidParams("a file is named by the lower-case hex SHA-256 of its bytes")
         part = self._folder / f".part-{secrets.token_hex(8)}"
-        digest = hashlib.sha256()
-        size = 0
         try:
-            with _disk(), part.open("xb") as out:
-                os.fchmod(out.fileno(), 0o600)
-            async for chunk in chunks:
-                size += len(chunk)
-                if size > limit:
-                    raise TooLarge(f"a file may have {limit // (1 << 20)} MB at most")
-                if self._bytes + size > self._limits.blobs_bytes:
-                    raise Busy("this node's file store is full", retry_after_s=3600)
-                digest.update(chunk)
-                with _disk():
-                    if len(chunk) > _THREAD_BYTES:
-                        await asyncio.to_thread(_add, part, chunk)
-                    else:
-                        _add(part, chunk)
-            if digest.hexdigest() != sha256:
-                raise InvalidParams("the bytes do not match the hash in the address")
+            size = await self._receive(part, chunks, sha256, limit)
         except BaseException:
             part.unlink(missing_ok=True)
             raise
         await self._keep(part, sha256, size, owner)
+        return size
+
+    async def _receive(
+        self, part: Path, chunks: AsyncIterator[bytes], sha256: str, limit: int
+    ) -> int:
+        digest = hashlib.sha256()
+        size = 0
+        with _disk(), part.open("xb") as out:
+            os.fchmod(out.fileno(), 0o600)
+        async for chunk in chunks:
+            size += len(chunk)
+            if size > limit:
+                raise TooLarge(f"a file may have {limit // (1 << 20)} MB at most")
+            if self._bytes + size > self._limits.blobs_bytes:
+                raise Busy("this node's file store is full", retry_after_s=3600)
+            digest.update(chunk)
+            with _disk():
+                if len(chunk) > _THREAD_BYTES:
+                    await asyncio.to_thread(_add, part, chunk)
+                else:
+                    _add(part, chunk)
+        if digest.hexdigest() != sha256:
+            raise InvalidParams("the bytes do not match the hash in the address")
         return size
 
     async def _keep(self, part: Path, sha256: str, size: int, owner: str) -> None:

@@ -20,7 +20,6 @@ NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,47}")
 """Names of nodes and agents."""
 ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 """Message, conversation and other ids."""
-AGENT_ID = re.compile(r"([a-z0-9][a-z0-9_-]{0,47})@([a-z2-7]{32})")
 NODE_ID = re.compile(r"[a-z2-7]{32}")
 SENDER_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}(@[a-z2-7]{32})?")
 
@@ -159,7 +158,7 @@ class Party(msgspec.Struct, omit_defaults=True):
 class Routing(msgspec.Struct):
     path: list[str] = msgspec.field(default_factory=list)
     max_hops: int = 3
-    deadline_ms: int | None | msgspec.UnsetType = msgspec.UNSET
+    deadline_ms: int | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class Content(msgspec.Struct, omit_defaults=True):

@@ -88,6 +88,8 @@ class RpcError(AiosError):
     """An error that travels over JSON-RPC; ``data`` carries ids and details."""
 
     code: ClassVar[int] = -32000
+    what_to_do: ClassVar[str | None] = None
+    """The hint that travels when whoever raised it had none."""
 
     def __init__(self, message: str, *, hint: str | None = None, **data: Any) -> None:
         super().__init__(message, hint=hint)
@@ -96,8 +98,9 @@ class RpcError(AiosError):
     def to_wire(self) -> dict[str, Any]:
         """The JSON-RPC error object."""
         data = dict(self.data)
-        if self.hint:
-            data["hint"] = self.hint
+        hint = self.hint or self.what_to_do
+        if hint:
+            data["hint"] = hint
         wire: dict[str, Any] = {"code": self.code, "message": self.message}
         if data:
             wire["data"] = data
@@ -114,10 +117,12 @@ class InvalidRequest(RpcError):
 
 class MethodNotFound(RpcError):
     code = -32601
+    what_to_do = "PROTOCOL.md lists the methods"
 
 
 class InvalidParams(RpcError):
     code = -32602
+    what_to_do = "PROTOCOL.md lists what each method takes"
 
 
 class InternalError(RpcError):
@@ -134,6 +139,7 @@ class AgentFailed(RpcError):
     """The agent raised, or its run was cut (``data.status``, ``data.ran``)."""
 
     code = -32002
+    what_to_do = "the log of its node has the details"
 
 
 class DeadlinePassed(RpcError):
@@ -142,6 +148,7 @@ class DeadlinePassed(RpcError):
 
 class Cancelled(RpcError):
     code = -32004
+    what_to_do = "send it again under a new message_id if it is still wanted"
 
 
 class Busy(RpcError):
@@ -157,10 +164,12 @@ class Busy(RpcError):
 
 class NotAllowed(RpcError):
     code = -32006
+    what_to_do = "the owner of this node may do it"
 
 
 class TooLarge(RpcError):
     code = -32007
+    what_to_do = "send less, or send it as a file"
 
 
 class Unreachable(RpcError):

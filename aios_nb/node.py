@@ -246,9 +246,7 @@ class Rooms:
         self._upkeep = asyncio.create_task(self._keep_up())
         return info
 
-    async def _serve(
-        self, identity: Identity, dispatcher: Dispatcher, blobs: BlobStore
-    ) -> RunInfo:
+    async def _serve(self, identity: Identity, dispatcher: Dispatcher, blobs: BlobStore) -> RunInfo:
         """Open the door, and sign where it is."""
         from aios_nb.identity import answer_hello
         from aios_nb.wire.guard import Guard

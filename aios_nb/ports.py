@@ -65,6 +65,7 @@ class Target(Protocol):
     @property
     def may_call(self) -> Sequence[str] | None:
         """Agents it may call with its owner's rights instead of its caller's."""
+
     @property
     def carrier(self) -> Carrier: ...
 

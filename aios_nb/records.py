@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -212,6 +212,11 @@ def node_record(
         exp=now_ms + LIFETIME_MS,
         index=index,
     )
+
+
+def card_bytes(card: Any) -> bytes:
+    """A card as canonical JSON (sorted keys, no spaces, UTF-8): what a record's hash is of."""
+    return msgspec.json.encode(card, order="sorted")
 
 
 def withdrawal(ended: AgentRecord, *, seq: int, epoch: int, now_ms: int) -> AgentRecord:

@@ -356,7 +356,8 @@ class Site:
         while more:
             page = await self.client.call("chat.history", conversation=conversation, after=after)
             part = msgspec.convert(page, History)
-            found = History(conversation, [*found.messages, *part.messages], part.title, part.agents)
+            messages = [*found.messages, *part.messages]
+            found = History(conversation, messages, part.title, part.agents)
             after, more = part.messages[-1].seq if part.messages else after, page["more"]
         return found
 

@@ -27,9 +27,7 @@ OWNER = owner_of("a" * 32)
 STRANGER = Principal(Caller.NODE, "b" * 32)
 
 
-def with_blobs(
-    tmp_path: Path, work: Callable[[BlobStore], Awaitable[None]], **limits: Any
-) -> None:
+def with_blobs(tmp_path: Path, work: Callable[[BlobStore], Awaitable[None]], **limits: Any) -> None:
     async def main() -> None:
         store = Store.open(tmp_path / "a.db")
         try:

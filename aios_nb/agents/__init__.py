@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aios_nb.agents import inline, threads  # noqa: F401 - they register their engines
 from aios_nb.agents.builtin import builtin_agents
-from aios_nb.agents.card import Card, card_bytes, card_sha256
+from aios_nb.agents.card import Card
 from aios_nb.agents.context import AsyncContext, Context, ThreadContext
 from aios_nb.agents.decorator import (
     agent,
@@ -17,7 +17,7 @@ from aios_nb.agents.decorator import (
 )
 from aios_nb.agents.definition import Definition, Shape, describe
 from aios_nb.agents.engines import Engine, EngineKind, Job, register, unregister
-from aios_nb.agents.host import AgentHost, Change, Hosted
+from aios_nb.agents.host import AgentHost, Hosted
 from aios_nb.agents.load import load_agents
 from aios_nb.agents.outputs import Answer
 from aios_nb.agents.pool import Stopped
@@ -27,7 +27,6 @@ __all__ = [
     "Answer",
     "AsyncContext",
     "Card",
-    "Change",
     "Context",
     "Definition",
     "Engine",
@@ -39,8 +38,6 @@ __all__ = [
     "ThreadContext",
     "agent",
     "builtin_agents",
-    "card_bytes",
-    "card_sha256",
     "collecting",
     "declare",
     "declared",

@@ -1,8 +1,6 @@
-"""What an agent says about itself, and the exact bytes its record refers to."""
+"""What an agent says about itself."""
 
 from __future__ import annotations
-
-import hashlib
 
 import msgspec
 
@@ -23,13 +21,3 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     streams: bool = False
     idempotent: bool = False
     timeout_s: float = 300.0
-
-
-def card_bytes(card: Card) -> bytes:
-    """The card as canonical JSON: sorted keys, no spaces, UTF-8."""
-    return msgspec.json.encode(card, order="sorted")
-
-
-def card_sha256(card: Card) -> str:
-    """The hash by which a signed record names this very card."""
-    return hashlib.sha256(card_bytes(card)).hexdigest()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import difflib
 import logging
-from collections.abc import Callable
-from enum import StrEnum
 
 from aios_nb.access import Access
 from aios_nb.agents.card import Card
@@ -17,7 +15,7 @@ from aios_nb.agents.inline import Stray
 from aios_nb.agents.pool import Stopped
 from aios_nb.agents.slots import Lease, Slots
 from aios_nb.config import Limits
-from aios_nb.envelope import AgentRow, Outcome, Task
+from aios_nb.envelope import Outcome, Task
 from aios_nb.errors import (
     AgentFailed,
     Busy,
@@ -37,12 +35,6 @@ SAID_ON_PURPOSE = (AgentFailed, Busy, Cancelled, InvalidParams, NotAllowed, TooL
 """Errors an agent may raise for its caller to see as they are. All others, and these when they came
 out of ``ctx.call`` unhandled, become ``AgentFailed``: to the caller they would speak of an agent,
 a deadline or a host that is not the one it asked."""
-
-
-class Change(StrEnum):
-    HOSTED = "hosted"
-    REPLACED = "replaced"
-    WITHDRAWN = "withdrawn"
 
 
 class Hosted:
@@ -82,27 +74,12 @@ class Hosted:
         """Runs that hold a slot now, cancelled threads that go on included."""
         return self.slots.limit - self.slots.free
 
-    def row(self) -> AgentRow:
-        """Its line in a listing."""
-        card = self.card
-        return AgentRow(
-            id=self.id,
-            name=self.name,
-            node_id=self.node_id,
-            title=card.title,
-            about=card.about,
-            tags=card.tags,
-            access=self.access.value,
-        )
-
 
 class AgentHost:
     """What this node can do. Lives on the node's loop. Is a ``ports.Carrier``."""
 
     def __init__(self, node_id: str, blobs: Blobs, limits: Limits | None = None) -> None:
         self.node_id = node_id
-        self.on_change: list[Callable[[Change, Hosted], None]] = []
-        """Told of every agent that comes, changes or goes."""
         self._blobs = blobs
         self._limits = limits or Limits()
         self._hosted: dict[str, Hosted] = {}
@@ -123,7 +100,6 @@ class AgentHost:
         self._by_id[hosted.id] = hosted
         if old is not None:
             old.slots.close()
-        self._tell(Change.HOSTED if old is None else Change.REPLACED, hosted)
         return hosted
 
     def withdraw(self, name: str) -> Hosted:
@@ -134,7 +110,6 @@ class AgentHost:
         del self._hosted[name]
         del self._by_id[hosted.id]
         hosted.slots.close()
-        self._tell(Change.WITHDRAWN, hosted)
         shadowed = self._shadowed.pop(name, None)
         if shadowed is not None:
             self.host(shadowed, builtin=True)
@@ -156,9 +131,6 @@ class AgentHost:
         """All agents by name; those of the user first."""
         found = [h for h in self._hosted.values() if builtins or not h.builtin]
         return sorted(found, key=lambda h: (h.builtin, h.name))
-
-    def cards(self, *, builtins: bool = True) -> list[Card]:
-        return [hosted.card for hosted in self.listing(builtins=builtins)]
 
     async def carry(self, task: Task, run: Run) -> Outcome:
         """The agent's answer. Cancelling this call stops the work.
@@ -202,10 +174,6 @@ class AgentHost:
         if engine is None:
             engine = self._engines[name] = engine_kind(name).make(self._limits)
         return engine
-
-    def _tell(self, change: Change, hosted: Hosted) -> None:
-        for told in self.on_change:
-            told(change, hosted)
 
 
 def _for_the_caller(error: BaseException, job: Job) -> RpcError:

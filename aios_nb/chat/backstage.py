@@ -91,9 +91,7 @@ class Backstage:
             return await self._ask(run, question)
 
     async def _ask(self, run: Run, question: str) -> str:
-        await self._log.append(
-            run.conversation, status_draft(run, Status.INPUT_REQUIRED, question)
-        )
+        await self._log.append(run.conversation, status_draft(run, Status.INPUT_REQUIRED, question))
         left = run.seconds_left
         self._reschedule(run, ASK_USER_S)
         answer: asyncio.Future[str] = self.loop.create_future()

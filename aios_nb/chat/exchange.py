@@ -110,20 +110,12 @@ class Exchange:
             return self._find_ended(key, request)
         if self._closing:
             raise Busy("the node is stopping")
-        if self._open_runs + len(request.targets) > self._limits.runs:
-            if self._log.has_call(*key):  # a repeat takes no room
-                return self._find_ended(key, request)
-            raise Busy("this node is at work on as much as it can take", message_id=message_id)
+        if self._open_runs + len(request.targets) > self._limits.runs and self._log.has_call(*key):
+            return self._find_ended(key, request)  # a repeat takes no room
+        self._check_room(request, message_id)
         if conversation is None:
             conversation = self._log.new(
                 principal.id, [target.id for target in request.targets], parent=request.parent
-            )
-        elif any(self._lanes.full((conversation.id, target.id)) for target in request.targets):
-            raise Busy(
-                "this agent has enough to do in this conversation",
-                hint="wait for an answer, or open another conversation",
-                conversation=conversation.id,
-                message_id=message_id,
             )
         call = self._plan(request, key, conversation)
         self._enlist(call)
@@ -151,9 +143,21 @@ class Exchange:
         self._log.submit(conversation, (draft,), done)
         return call
 
-    async def _first_call_of(
-        self, principal: Principal, conversation: Conversation | None
-    ) -> int:
+    def _check_room(self, request: Request, message_id: str) -> None:
+        if self._open_runs + len(request.targets) > self._limits.runs:
+            raise Busy("this node is at work on as much as it can take", message_id=message_id)
+        conversation = request.conversation
+        if conversation is None:
+            return
+        if any(self._lanes.full((conversation.id, target.id)) for target in request.targets):
+            raise Busy(
+                "this agent has enough to do in this conversation",
+                hint="wait for an answer, or open another conversation",
+                conversation=conversation.id,
+                message_id=message_id,
+            )
+
+    async def _first_call_of(self, principal: Principal, conversation: Conversation | None) -> int:
         if conversation is None:
             return await self._callers.number(principal.id)
         conversation.holds += 1  # it must not be forgotten and read again meanwhile
@@ -182,7 +186,9 @@ class Exchange:
                 request.max_hops,
             )
             deadline = now + min(request.deadline_s, target.timeout_s)
-            call.runs.append(Run(task, target, conversation, principal, deadline, self.backstage))
+            run = Run(task, target, conversation, principal, deadline, self.backstage)
+            run.own_limit = target.timeout_s < request.deadline_s
+            call.runs.append(run)
         return call
 
     def _note(self, request: Request, call: Call) -> CallNote:
@@ -424,7 +430,14 @@ class Exchange:
     @staticmethod
     def _too_late(run: Run) -> DeadlinePassed:
         ran = "unknown" if run.started else "no"
-        return DeadlinePassed("the deadline passed", hint="ask for more time", ran=ran)
+        if run.own_limit and run.target is not None:
+            limit = f"{run.target.timeout_s:g}"
+            return DeadlinePassed(
+                f"the agent's own limit of {limit} s passed",
+                hint="its author sets it with timeout_s",
+                ran=ran,
+            )
+        return DeadlinePassed("the deadline passed", hint="ask with a longer deadline_s", ran=ran)
 
     # State and upkeep ----------------------------------------------------------------------
 

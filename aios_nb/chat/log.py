@@ -33,8 +33,21 @@ _NO_PLACE: tuple[int, int] | tuple[()] = ()
 _EVENTS = Insert(
     "events",
     (
-        "cursor", "conversation", "seq", "message_id", "kind", "ref", "sender", "sender_type",
-        "text", "data", "files", "status", "at", "caller", "call",
+        "cursor",
+        "conversation",
+        "seq",
+        "message_id",
+        "kind",
+        "ref",
+        "sender",
+        "sender_type",
+        "text",
+        "data",
+        "files",
+        "status",
+        "at",
+        "caller",
+        "call",
     ),
 )
 _CONVERSATIONS = Insert(
@@ -303,15 +316,13 @@ class Log:
                 seq += 1
                 cursor += 1
                 sender, data, files, status = d.sender, d.data, d.files, d.status
-                tx.insert(
-                    _EVENTS,
-                    (
-                        cursor, n, seq, d.message_id, d.kind._value_, d.ref, sender.id,
-                        sender.type, d.text, "" if data is None else _encode(data).decode(),
-                        _encode(files).decode() if files else "",
-                        "" if status is None else status._value_, at, d.caller, d.call,
-                    ),  # fmt: skip
-                )
+                row = (
+                    cursor, n, seq, d.message_id, d.kind._value_, d.ref, sender.id, sender.type,
+                    d.text, "" if data is None else _encode(data).decode(),
+                    _encode(files).decode() if files else "",
+                    "" if status is None else status._value_, at, d.caller, d.call,
+                )  # fmt: skip
+                tx.insert(_EVENTS, row)
                 if files:
                     _share(tx, {conversation.opener, *conversation.members}, files)
             scratch[conversation] = n, seq
@@ -386,7 +397,9 @@ class Log:
 
 
 def no_such(conversation_id: str) -> InvalidParams:
-    return InvalidParams(f"no such conversation: {conversation_id}", hint="chat.list shows yours")
+    return InvalidParams(
+        f"no such conversation: {conversation_id}", hint="`aios-nb chats` lists yours"
+    )
 
 
 def _number(tx: Tx, conversation: Conversation) -> int:

@@ -191,7 +191,7 @@ class Reader:
         return [to_event(row) for row in rows]
 
     def context(self, conversation: Conversation, agent: str, before_seq: int) -> list[Event]:
-        """What an agent is shown: the messages since it joined, edits applied, the newest of them."""
+        """What an agent is shown: the newest messages since it joined, edits applied."""
         rows = self._read(
             f"{_FIELDS} WHERE e.conversation = ? AND e.seq > ? AND e.seq < ?"
             " AND e.kind IN ('message', 'edit') ORDER BY e.seq DESC LIMIT 400",
@@ -212,8 +212,10 @@ class Reader:
         return self._folded(kept[::-1])
 
     def _joined(self, conversation: Conversation, agent: str, before_seq: int) -> int:
-        """The ``seq`` from which on this agent may see: it was there from the start, or joined, or
-        was asked for the first time."""
+        """The ``seq`` behind which this agent may see.
+
+        It was there from the start, or joined later, or was only ever asked.
+        """
         rows = self._read(
             "SELECT max(seq) FROM events WHERE conversation = ? AND kind = 'join' AND ref = ?",
             (conversation.n, agent),
@@ -241,8 +243,7 @@ class Reader:
             params.append(conversation.n)
         elif not principal.is_owner:
             where += (
-                " AND (c.opener = ? OR EXISTS"
-                " (SELECT 1 FROM json_each(c.members) WHERE value = ?))"
+                " AND (c.opener = ? OR EXISTS (SELECT 1 FROM json_each(c.members) WHERE value = ?))"
             )
             params += [principal.id, principal.id]
         rows = self._read(f"{_FIELDS} WHERE {where} ORDER BY e.cursor LIMIT ?", (*params, limit))

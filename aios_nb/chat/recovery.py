@@ -12,9 +12,9 @@ import time
 
 from aios_nb.access import Principal
 from aios_nb.chat.calls import Call, CallNote, PlannedRun, read_note
+from aios_nb.chat.conversation import Conversation
 from aios_nb.chat.endings import failure_drafts, interrupted
 from aios_nb.chat.exchange import Exchange
-from aios_nb.chat.conversation import Conversation
 from aios_nb.chat.log import Log
 from aios_nb.chat.reading import Reader
 from aios_nb.chat.runs import Run

@@ -50,7 +50,8 @@ class Run:
     __slots__ = (
         "_backstage", "_bytes", "_context", "_pieces", "_status_bell", "_text_bell", "answer",
         "asking", "bucket", "conversation", "deadline", "error", "length", "message_seq", "note",
-        "outcome", "principal", "question", "started", "status", "stop_reason", "target", "task",
+        "outcome", "own_limit", "principal", "question", "started", "status", "stop_reason",
+        "target", "task",
         "turn", "worker",
     )  # fmt: skip
 
@@ -70,6 +71,8 @@ class Run:
         self.principal = principal
         self.deadline = deadline
         """On the loop's clock."""
+        self.own_limit = False
+        """It is the agent's, not its caller's."""
         self.status = Status.ACCEPTED
         self.outcome: Outcome | None = None
         self.error: RpcError | None = None

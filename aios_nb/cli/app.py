@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 import io
+import json
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
-from aios_nb.cli.parser import parse
-from aios_nb.errors import AiosError, NotRunning, UsageError
+from aios_nb.cli.parser import PASSED_ON, parse
+from aios_nb.errors import AiosError, NotRunning, RpcError, UsageError
 from aios_nb.richtext import one_line
 
 OK = 0
@@ -27,6 +29,7 @@ def run(argv: Sequence[str]) -> int:
         return _run(argv)
     except KeyboardInterrupt:
         _complain("interrupted")
+        _answer(argv, {"message": "interrupted"})
         return INTERRUPTED
     except BrokenPipeError:
         # Python flushes at exit and would complain again: give it somewhere to flush to.
@@ -36,11 +39,15 @@ def run(argv: Sequence[str]) -> int:
         if debugging():
             raise
         _complain(str(error))
+        _answer(argv, _fields(error))
         return exit_code(error)
     except Exception as error:
         if debugging():
             raise
-        _complain(f"{type(error).__name__}: {error} (AIOS_DEBUG=1 shows where)")
+        said = f"{type(error).__name__}: {error}"
+        hint = "AIOS_DEBUG=1 shows where"
+        _complain(f"{said} ({hint})")
+        _answer(argv, {"message": one_line(said), "hint": hint})
         return FAILED
 
 
@@ -67,6 +74,24 @@ def exit_code(error: AiosError) -> int:
 
 def debugging() -> bool:
     return os.environ.get("AIOS_DEBUG", "") not in {"", "0"}
+
+
+def _fields(error: AiosError) -> dict[str, Any]:
+    fields: dict[str, Any] = {"message": error.message, "hint": error.hint}
+    if isinstance(error, RpcError):
+        fields["code"] = error.data.get("code", error.code)
+    return fields
+
+
+def _answer(argv: Sequence[str], error: dict[str, Any]) -> None:
+    """For a program that asked for JSON: what went wrong, where it looks for the answer."""
+    own = list(argv[: argv.index("--")] if "--" in argv else argv)
+    if "--json" not in own or own[0] in PASSED_ON:
+        return
+    try:
+        print(json.dumps({"error": {"hint": None, **error}}), flush=True)
+    except (OSError, ValueError):  # nobody reads it
+        return
 
 
 def _complain(text: str) -> None:

@@ -29,6 +29,8 @@ _PORT_MAX = 0xFFFF
 _COUNT_MAX = 200
 """The limit of ``agents.search``."""
 _DAY_S = 86_400
+PASSED_ON = frozenset({"lab", "bench"})
+"""Commands whose options belong to another program."""
 _CHOICE = re.compile(r"invalid choice: '([^']*)'")
 
 

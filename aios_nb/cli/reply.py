@@ -121,7 +121,7 @@ class Asking:
                 "chat.answer", message_id=result["message_id"], text=said, wait=False
             )
             params = {"message_id": result["message_id"], "offset": len(written.raw)}
-        if not _as_table(result):
+        if not (_as_table(result) and written.is_blank):
             written.finish(result["text"])
             if not self._live and not self._quiet and result["text"]:
                 print(plain(result["text"]).rstrip("\n"))
@@ -186,7 +186,12 @@ class _Written:
 
     def holds(self, text: str) -> bool:
         """Whether this is kept back: what may be a table is shown as one, when it is whole."""
-        return self._held == self.raw and may_be_table(self.raw + text)
+        return self.is_blank and may_be_table(self.raw + text)
+
+    @property
+    def is_blank(self) -> bool:
+        """Nothing has been shown yet."""
+        return self._held == self.raw
 
     def add(self, text: str) -> None:
         holds = self.holds(text)

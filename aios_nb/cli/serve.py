@@ -6,10 +6,12 @@ import argparse
 import json
 import logging
 import os
+import queue
 import signal
 import sys
-import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
@@ -23,15 +25,34 @@ if TYPE_CHECKING:
     from aios_nb.agents.definition import Definition
     from aios_nb.node import Node
 
+log = logging.getLogger("aios_nb.cli")
+
+FORCE_AFTER_S = 1.0
+"""A signal this long after the first one ends the process without waiting any more."""
+_SIGNALLED = 128
+"""As the shell reports a program that died of a signal: this plus its number."""
 _SHOWN_AGENTS = 8
 
 
 def up(args: argparse.Namespace) -> int:
     """Run a node; 0 when it was asked to stop."""
-    stop = _until_signalled()
-    said = _keep_stdout() if args.json else sys.stdout
-    # After the descriptors are sorted out: agents may print while they are loaded.
+    signals = _Signals()
+    try:
+        # The descriptors first: agents may print while they are loaded.
+        with _stdout_for_us() if args.json else nullcontext(sys.stdout) as said:
+            _run(args, signals, said)
+    except _Ended as ended:
+        if ended.number == signal.SIGINT:
+            raise
+        note(f"ended by {signal.Signals(ended.number).name} before the node was up")
+        return _SIGNALLED + ended.number
+    signals.ignore()
+    return 0
+
+
+def _run(args: argparse.Namespace, signals: _Signals, said: TextIO) -> None:
     definitions, node = _started(args)
+    signals.node_is_up()
     try:
         if node.sibling_of is not None:
             note(f"{node.sibling_of} is running already; this node is {node.name}")
@@ -39,10 +60,9 @@ def up(args: argparse.Namespace) -> int:
             print(json.dumps(_fields(node)), file=said, flush=True)
         else:
             _welcome(node, said, [definition.name for definition in definitions])
-        stop.wait()
+        signals.wait()
     finally:
         node.stop()
-    return 0
 
 
 def _started(args: argparse.Namespace) -> tuple[list[Definition], Node]:
@@ -82,29 +102,75 @@ def _settings(args: argparse.Namespace) -> Settings:
 def _definitions(refs: Sequence[str]) -> list[Definition]:
     from aios_nb.agents.load import load_agents
 
-    return [definition for ref in refs for definition in load_agents(ref)]
+    found: dict[str, Definition] = {}
+    for ref in refs:
+        for definition in load_agents(ref):
+            if definition.name in found:
+                log.warning("%s is in several files; that of %s is offered", definition.name, ref)
+            found[definition.name] = definition
+    return list(found.values())
 
 
-def _until_signalled() -> threading.Event:
-    """Set by the first SIGINT, SIGTERM or SIGHUP; a second one ends the process at once."""
-    stop = threading.Event()
+class _Ended(KeyboardInterrupt):
+    """A signal before the node was up."""
 
-    def on_signal(number: int, _: FrameType | None) -> None:
-        if stop.is_set():
-            os._exit(128 + number)
-        stop.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, on_signal)
-    return stop
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
 
 
-def _keep_stdout() -> TextIO:
+class _Signals:
+    """SIGINT, SIGTERM and SIGHUP: they end a start at once, and a running node in good order.
+
+    Terminals and supervisors often send two in one moment. That is one wish; a person who asks
+    again after a while means it, and the process ends as it stands.
+    """
+
+    def __init__(self) -> None:
+        self._first_at: float | None = None
+        self._up = False
+        # Not an Event: its lock may be held by the very code that a signal interrupts.
+        self._asked: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._set(self._on_signal)
+
+    def node_is_up(self) -> None:
+        """From now on a signal ends ``wait`` instead of raising."""
+        self._up = True
+
+    def wait(self) -> None:
+        self._asked.get()
+
+    def ignore(self) -> None:
+        """All is stopped: what comes now can only spoil the exit code."""
+        self._set(signal.SIG_IGN)
+
+    def _set(self, handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, handler)
+
+    def _on_signal(self, number: int, _: FrameType | None) -> None:
+        now = time.monotonic()
+        if self._first_at is not None:
+            if now - self._first_at >= FORCE_AFTER_S:
+                os._exit(_SIGNALLED + number)
+            return
+        self._first_at = now
+        if not self._up:
+            raise _Ended(number)
+        self._asked.put(number)
+
+
+@contextmanager
+def _stdout_for_us() -> Iterator[TextIO]:
     """Standard output for us alone: what agents print, even from C, goes to standard error."""
     sys.stdout.flush()
-    ours = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    return ours
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as ours:
+        os.dup2(2, 1)
+        try:
+            yield ours
+        finally:
+            sys.stdout.flush()
+            os.dup2(ours.fileno(), 1)
 
 
 def _run_of(node: Node) -> RunInfo:

@@ -14,8 +14,6 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from aios_nb.access import Access, Principal
 from aios_nb.envelope import AgentRow
 from aios_nb.errors import NoSuchAgent, RecordError
@@ -32,6 +30,7 @@ from aios_nb.records import (
     Scope,
     Signed,
     agent_record,
+    card_bytes,
     next_seq,
     node_record,
     parse,
@@ -143,7 +142,7 @@ class Directory:
             node=self._node_id,
             name=offer.name,
             access=offer.access,
-            card=hashlib.sha256(_card_bytes(card)).digest(),
+            card=hashlib.sha256(card_bytes(card)).digest(),
             seq=self._next_seq(f"agent/{self._network}/{self._node_id}/{offer.name}"),
             epoch=self._epoch,
             now_ms=_now_ms(),
@@ -245,10 +244,6 @@ class Directory:
         """All agents this caller may call, by name."""
         rows = [self._row(offer) for offer in self._visible(caller)]
         return sorted(rows, key=lambda row: row.name)
-
-
-def _card_bytes(card: Any) -> bytes:
-    return msgspec.json.encode(card, order="sorted")
 
 
 def _now_ms() -> int:

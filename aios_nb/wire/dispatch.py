@@ -102,9 +102,10 @@ class Bound:
 
     def _without_nulls(self, raw: bytes, problem: Exception) -> Any:
         """A null where a param may be left out means that it is left out."""
-        if isinstance(problem, RecursionError):
-            raise self._complaint(problem) from None
-        members = _object(raw)
+        try:
+            members = _object(raw)
+        except RecursionError as deep:
+            raise self._complaint(deep) from None
         kept = {
             name: value
             for name, value in members.items()

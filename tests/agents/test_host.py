@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from aios_nb.access import Access
-from aios_nb.agents import Change, describe
+from aios_nb.agents import describe
 from aios_nb.agents.failure import LINE_LIMIT
 from aios_nb.envelope import FILES_PER_MESSAGE, Outcome
 from aios_nb.errors import (
@@ -24,7 +24,7 @@ from aios_nb.errors import (
 from aios_nb.parts import File
 
 
-def test_a_hosted_agent_is_a_target_with_a_card_and_a_row(play):
+def test_a_hosted_agent_is_a_target_with_a_card(play):
     async def scene(house):
         name = house.add(lambda text: text, name="adder", about="Adds", may_call=["echo"])
         hosted = house.host.get(name)
@@ -32,9 +32,7 @@ def test_a_hosted_agent_is_a_target_with_a_card_and_a_row(play):
         assert (hosted.access, hosted.idempotent) == (Access.NETWORK, False)
         assert (hosted.timeout_s, hosted.may_call) == (300.0, ("echo",))
         assert hosted.carrier is house.host
-        assert house.host.cards() == [hosted.card]
-        row = hosted.row()
-        assert (row.id, row.about, row.access) == (hosted.id, "Adds", "network")
+        assert (hosted.card.id, hosted.card.about) == (hosted.id, "Adds")
 
     play(scene)
 
@@ -97,18 +95,6 @@ def test_a_wrong_name_offers_the_near_ones(play):
         house.add(lambda text: text, name="adder")
         with pytest.raises(NoSuchAgent, match="did you mean adder"):
             house.host.get("ader")
-
-    play(scene)
-
-
-def test_everyone_who_wants_to_know_is_told(play):
-    async def scene(house):
-        told = []
-        house.host.on_change.append(lambda change, hosted: told.append((change, hosted.name)))
-        house.add(lambda text: text, name="x")
-        house.add(lambda text: text, name="x")
-        house.host.withdraw("x")
-        assert told == [(Change.HOSTED, "x"), (Change.REPLACED, "x"), (Change.WITHDRAWN, "x")]
 
     play(scene)
 

@@ -230,9 +230,7 @@ def test_agents_are_shown_the_edited_text(make_site: MakeSite) -> None:
     site = make_site(recall)
     conversation = site.call("chat.open", agents=["echo", "recall"])["conversation"]
     sent = say(site, "frist", conversation, agent="echo")
-    site.call(
-        "chat.edit", conversation=conversation, message_id=sent["message_id"], text="first"
-    )
+    site.call("chat.edit", conversation=conversation, message_id=sent["message_id"], text="first")
     assert say(site, "?", conversation, agent="recall")["text"] == "first"
 
 

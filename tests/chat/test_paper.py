@@ -99,9 +99,7 @@ def test_hops_are_counted_down_the_chain(make_site: MakeSite) -> None:
         return str(await ctx.call("upper", text))
 
     site = make_site(upper, asks)
-    sent = envelope(
-        recipient={"id": "asks", "type": "agent"}, routing={"path": [], "max_hops": 1}
-    )
+    sent = envelope(recipient={"id": "asks", "type": "agent"}, routing={"path": [], "max_hops": 1})
     with pytest.raises(AgentFailed, match="limit of 1"):
         send(site, sent)
 

@@ -45,9 +45,7 @@ def test_strangers_logs_go_when_they_are_too_much_oldest_first(make_site: MakeSi
     assert left - {mine} == set(theirs[-3:])  # 2,600 bytes each
 
 
-def test_strangers_logs_go_when_they_are_too_old(
-    make_site: MakeSite, monkeypatch: Any
-) -> None:
+def test_strangers_logs_go_when_they_are_too_old(make_site: MakeSite, monkeypatch: Any) -> None:
     site = make_site(shared)
     mine = site.call("chat.send", agent="shared", text="y")["conversation"]
     theirs = send_as(site, STRANGER, "x")["conversation"]
@@ -75,8 +73,6 @@ def test_ids_are_unique_per_caller(make_site: MakeSite) -> None:
     site = make_site(shared)
     chat = site.node._rooms.chat  # type: ignore[union-attr]
     mine = site.call("chat.send", agent="shared", text="y", message_id="same")
-    theirs = site.node.run(
-        lambda: chat.send(STRANGER, p.Send("shared", "x", message_id="same"))
-    )
+    theirs = site.node.run(lambda: chat.send(STRANGER, p.Send("shared", "x", message_id="same")))
     assert mine["conversation"] != theirs["conversation"]
     assert theirs["text"] == "x"

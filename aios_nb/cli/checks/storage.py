@@ -13,10 +13,15 @@ from pathlib import Path
 
 from aios_nb.cli.checks import Check, fail, ok, warn
 from aios_nb.cli.output import size
+from aios_nb.errors import HomeError
 from aios_nb.home import Home
+from aios_nb.identity import Identity
+from aios_nb.schema import STEPS
 
 DISK_FAIL_BYTES = 50 << 20
 DISK_WARN_BYTES = 1 << 30
+CHECKED_BYTES = 64 << 20
+"""A larger database is opened but not read through: that would take seconds."""
 _OTHERS = 0o077
 _WAL_RESET_FIXED = (3, 51, 3)
 
@@ -31,6 +36,7 @@ def storage(home: Home) -> Iterator[Check]:
     folder = owner(home.path)
     yield folder
     yield from keys(home)
+    yield from databases(home)
     yield disk(home.path)
     if os.access(home.path, os.W_OK):
         yield locks(home.path)
@@ -74,8 +80,56 @@ def keys(home: Home) -> Iterator[Check]:
     exposed = [path for path in private if _is_exposed(path)]
     for path in exposed:
         yield fail("keys", f"{path} is not for you alone", f"chmod 600 {path}, and own it")
-    if not exposed:
+    damaged = [check for path in private if path not in exposed and (check := _key(path))]
+    yield from damaged
+    if not exposed and not damaged:
         yield ok("keys", f"{len(private)} key and run files, for you alone")
+
+
+def _key(path: Path) -> Check | None:
+    """What is wrong with a key file."""
+    if path.suffix != ".key":
+        return None
+    try:
+        Identity.load(path)
+    except FileNotFoundError:
+        return None
+    except HomeError as error:
+        return fail("keys", error.message, error.hint or f"move {path} away")
+    return None
+
+
+def databases(home: Home) -> Iterator[Check]:
+    """Whether what each node has stored can be read, by this version."""
+    try:
+        paths = sorted(home.path.glob("*.db"))
+    except OSError:
+        return  # said about the home already
+    found = [check for path in paths if (check := database(path))]
+    yield from found
+    if paths and not found:
+        yield ok("databases", f"{len(paths)} can be read")
+
+
+def database(path: Path) -> Check | None:
+    """What is wrong with a node's database. It is only read, also when its node runs."""
+    away = f"put back a copy of it, or move {path.name}, {path.name}-wal and -shm away to start new"
+    try:
+        # Without a log beside it nobody has it open: then not even lock files are made.
+        how = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)) as opened:
+            version = opened.execute("PRAGMA user_version").fetchone()[0]
+            if version > len(STEPS):
+                said = f"{path} was made by a newer version of aios-nb"
+                return fail("databases", said, "pip install --upgrade aios-nb")
+            opened.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            if path.stat().st_size <= CHECKED_BYTES:
+                said = opened.execute("PRAGMA quick_check(1)").fetchone()[0]
+                if said != "ok":
+                    return fail("databases", f"{path} is damaged: {said}", away)
+    except (sqlite3.Error, OSError) as error:
+        return fail("databases", f"{path} cannot be read: {error}", away)
+    return None
 
 
 def _is_exposed(path: Path) -> bool:
