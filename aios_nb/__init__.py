@@ -71,6 +71,7 @@ def up(
         )
         started = Node(settings, tuple(decorator.declared.values())).start()
         decorator.set_sink(started.adopt)
+        started.on_withdrawn = decorator.forget
         _node = started
         return started
 

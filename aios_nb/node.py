@@ -12,12 +12,11 @@ import sys
 import time
 import types
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from aios_nb.access import Principal, owner_of
-from aios_nb.agents.decorator import forget
 from aios_nb.agents.definition import Definition, describe
 from aios_nb.config import Settings
 from aios_nb.envelope import AgentRow
@@ -64,6 +63,8 @@ class Node(Site):
         self._claim: Claim | None = None
         self._rooms: Rooms | None = None
         self.run_info: RunInfo | None = None
+        self.on_withdrawn: Callable[[str], None] = lambda _: None
+        """Told which agent is offered no more."""
 
     def start(self) -> Node:
         """Take a name, open the house, answer."""
@@ -157,6 +158,7 @@ class Node(Site):
         if claim is None:
             raise UsageError("the node has no name yet")
         self._rooms = rooms = Rooms(claim, self.settings)
+        rooms.on_withdrawn = lambda name: self.on_withdrawn(name)
         info = await rooms.open(self._definitions, self._methods)
         claim.publish(info)
         self._client = rooms.client
@@ -176,6 +178,7 @@ class Rooms:
         self._upkeep: asyncio.Task[None] | None = None
         self._closers: list[Any] = []
         self._soon: set[asyncio.Task[Any]] = set()
+        self.on_withdrawn: Callable[[str], None] = lambda _: None
 
     async def open(self, definitions: Iterable[Definition], methods: Sequence[Method]) -> RunInfo:
         from aios_nb.agents.builtin import builtin_agents
@@ -301,7 +304,7 @@ class Rooms:
 
     async def withdraw(self, name: str) -> None:
         self.host_room.withdraw(name)
-        forget(name)
+        self.on_withdrawn(name)
         await self.directory.withdrawn(name)
         replaced = self.host_room.find(name)
         if replaced is not None:  # a built-in agent that was hidden behind it

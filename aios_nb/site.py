@@ -284,9 +284,7 @@ class Site:
         ``agent``: its name, its id, a row of ``search``, or the declared function itself.
         """
         ref = _ref(agent)
-        return self.run(
-            lambda: self._ask(ref, text, conversation, data, files, deadline_s)
-        )
+        return self.run(lambda: self._ask(ref, text, conversation, data, files, deadline_s))
 
     async def ask_async(
         self,

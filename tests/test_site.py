@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -246,3 +248,66 @@ def test_two_nodes_in_one_process_are_two_nodes(tmp_path: Path) -> None:
         assert a.url != b.url
     assert not a.running
     assert not b.running
+
+
+def test_a_declared_function_can_be_asked_itself() -> None:
+    @aios.agent(name="shouts")
+    async def loud(text: str) -> str:
+        return text.upper()
+
+    node = aios.up()
+    assert node.ask(loud, "hello") == "HELLO"
+    assert node.ask(node.search("shouts")[0], "hello") == "HELLO"
+    assert node.ask(loud, "a").ask("b") == "B"
+    for wrong in (len, 7, None):
+        with pytest.raises(UsageError, match="is not an agent of this program"):
+            node.ask(wrong, "hello")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"port": "x"}, {"port": True}, {"host": None}, {"name": 7}, {"allow_hosts": "a"}, {"home": 1}],
+)
+def test_what_cannot_be_meant_keeps_a_node_from_starting_in_one_line(wrong: Any) -> None:
+    with pytest.raises(UsageError, match=next(iter(wrong))):
+        aios.up(**wrong)
+
+
+def test_only_what_is_meant_to_be_used_is_listed() -> None:
+    assert dir(aios) == sorted(aios.__all__)
+    assert not [name for name in dir(aios) if name.startswith("_") and name != "__version__"]
+    assert all(hasattr(aios, name) for name in dir(aios))
+
+
+def test_a_hit_without_a_description_shows_its_id_alone() -> None:
+    @aios.agent
+    async def quiet(text: str) -> str:
+        return text
+
+    node = aios.up()
+    hit = next(hit for hit in node.agents() if hit.name == "quiet")
+    assert repr(hit) == f"<{hit.id}>"
+
+
+def test_a_node_that_is_starting_in_another_thread_is_waited_for() -> None:
+    code = """
+import sys, threading
+import aios_nb as aios
+
+loading = threading.Event()
+
+class Watching:
+    def find_spec(self, name, path=None, target=None):
+        if name == "aios_nb.node":
+            loading.set()
+
+sys.meta_path.insert(0, Watching())
+starter = threading.Thread(target=aios.up)
+starter.start()
+loading.wait()
+print(aios.running_node().running)
+starter.join()
+aios.down()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("True\n", "")

@@ -238,3 +238,16 @@ def test_both_give_the_same_shapes(node: Node):
         shapes.append(shape(node.run(lambda client=client: script(client))))
         node.run(client.close)
     assert shapes[0] == shapes[1]
+
+
+def test_an_upload_sends_the_bytes_and_the_message_names_them() -> None:
+    sent: list[dict[str, Any]] = []
+
+    class Noting:
+        async def call(self, method: str, **params: Any) -> None:
+            assert method == "blobs.put"
+            sent.append(params)
+
+    file = asyncio.run(put_file(Noting(), b"hello", "a.txt", "text/plain"))  # type: ignore[arg-type]
+    assert [set(params) for params in sent] == [{"sha256", "offset", "chunk", "last"}]
+    assert (file["name"], file["mime"], file["size"]) == ("a.txt", "text/plain", 5)

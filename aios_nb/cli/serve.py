@@ -146,7 +146,8 @@ class _Signals:
 
     def _set(self, handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, handler)
+            if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, handler)  # under nohup a hang-up stays unheard
 
     def _on_signal(self, number: int, _: FrameType | None) -> None:
         now = time.monotonic()

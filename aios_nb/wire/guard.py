@@ -179,7 +179,8 @@ class Guard:
         if shown is not None and need is not Need.NOTHING:
             return self._by_header(shown, headers, peer)
         if need is Need.NOTHING:
-            return ANYONE if self._strangers.take() else _TOO_MANY
+            known = self._shows_token(headers, peer)
+            return ANYONE if known or self._strangers.take() else _TOO_MANY
         if need is Need.TOKEN:
             # The fixtures of the suites are for anyone, and the suites send no token.
             return ANYONE if self.conformance else self.refuse(_NO_TOKEN)

@@ -8,7 +8,7 @@ import pytest
 
 from aios_nb.access import Access
 from aios_nb.agents import builtin_agents
-from aios_nb.agents.builtin import clock
+from aios_nb.agents.builtin import BUILTIN_NAMES, clock
 from aios_nb.envelope import AgentRow
 from aios_nb.errors import AgentFailed
 
@@ -122,3 +122,7 @@ def test_concierge_recommends_with_id_reason_and_how_to_ask_but_never_itself(wit
         assert [a["id"] for a in outcome.data["agents"]] == [f"adder@{NODE}", f"b@{NODE}"]
 
     with_builtins(scene)
+
+
+def test_the_names_of_the_built_in_agents_are_known():
+    assert {one.name for one in builtin_agents("x", list)} == BUILTIN_NAMES

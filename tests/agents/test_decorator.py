@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from aios_nb.agents import agent, collecting, declared, define, forget, set_sink
+from aios_nb.agents.decorator import name_of
 from aios_nb.errors import UsageError
 
 
@@ -69,3 +70,31 @@ def test_a_mistake_declares_nothing():
     with pytest.raises(UsageError):
         agent(lambda: None)
     assert not declared
+
+
+def test_a_name_in_the_place_of_the_function_is_one_line_that_helps():
+    with pytest.raises(UsageError) as told:
+        agent("calc2")
+    assert told.value.hint == 'name="calc2"'
+
+
+def test_an_unknown_keyword_brings_the_near_ones():
+    with pytest.raises(UsageError, match="did you mean title"):
+        agent(titel="x")
+    with pytest.raises(UsageError, match="does not know 'foo'"):
+        agent(foo=1)
+
+
+def test_what_was_declared_is_known_by_its_name():
+    @agent(name="adder")
+    def adds(text): ...
+
+    @agent
+    class Classy:
+        def run(self, text): ...
+
+    thing = Classy()
+    definition = define(thing, name="thing")
+    assert [name_of(one) for one in (adds, definition, thing)] == ["adder", "thing", "thing"]
+    assert name_of(Classy) in {"classy", "thing"}
+    assert name_of(len) is None

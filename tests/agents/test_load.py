@@ -116,3 +116,12 @@ def test_a_missing_file_folder_or_module_is_one_line(write, tmp_path):
     write("broken_mod.py", "\n1/0\n")
     with pytest.raises(UsageError, match=r"broken_mod\.py:2: ZeroDivisionError"):
         load_agents("broken_mod")
+
+
+def test_a_hidden_agent_is_one_warning(write, caplog):
+    again = "@agent(name='adder')\ndef second(text): ...\n@agent\ndef clock(text): ...\n"
+    load_agents(write("mine.py", AGENT + again))
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(said) == 2
+    assert "two agents are called adder" in said[0]
+    assert "clock" in said[1]

@@ -57,3 +57,16 @@ def hostile(_text: str) -> str:
 def loud(_text: str) -> str:
     print("printed while running")  # noqa: T201
     return "done"
+
+
+@aios.agent(about="Answers with a DataFrame")
+def frame(text: str) -> Any:
+    import pandas as pd
+
+    count = int(text) if text.isdigit() else 2
+    return pd.DataFrame({"city": ["Rome"] * count, "n": range(count)})
+
+
+@aios.agent
+def silent(_text: str) -> str:
+    return ""

@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 import subprocess
 
+import pytest
+
 
 def test_an_answer_is_printed_and_nothing_else(site):
     done = site("ask", "echo", "hello", "world")
@@ -133,3 +135,31 @@ def test_a_closed_pipe_is_quiet(site):
     os.close(writer)
     assert done.stderr == b""
     assert done.returncode == 141
+
+
+@pytest.mark.parametrize("rows", [2, 12])
+def test_a_dataframe_is_shown_once_as_a_table(site, rows):
+    table = ["city  n", *(f"Rome  {n}" for n in range(rows))]
+    asked = site("ask", "frame", str(rows)).stdout.splitlines()
+    talked = site("chat", "frame", stdin=f"{rows}\n/history\n").stdout.splitlines()
+    history = [line.strip() for line in site("history", "last").stdout.splitlines()]
+    assert asked == table
+    assert talked[: len(table)] == table
+    for lines in (history, [line.strip() for line in talked[len(table) :]]):
+        assert lines.count("city  n") == 1
+        assert f"Rome  {rows - 1}" in lines
+        assert not any(line.startswith("|") for line in lines)
+
+
+def test_json_says_what_went_wrong_where_a_program_looks(site):
+    done = site("ask", "--json", "ehco", "x")
+    told = json.loads(done.stdout)["error"]
+    assert done.returncode == 1
+    assert told["code"] == -32001
+    assert "ehco" in told["message"]
+    assert "echo" in told["hint"]
+    assert done.stderr.startswith("aios-nb: ")
+    done = site("search", "--json", "-n", "0", "x")
+    assert done.returncode == 2
+    assert set(json.loads(done.stdout)["error"]) == {"message", "hint"}
+    assert site("ask", "ehco", "--", "--json").stdout == ""

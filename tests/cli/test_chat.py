@@ -276,3 +276,19 @@ def test_ask_puts_the_agents_question_to_the_person(screen):
     ask.type("Ada\r")
     ask.until("hello Ada")
     assert ask.end() == 0
+
+
+def test_a_table_is_shown_once_in_a_terminal_too(screen):
+    for agent in ("frame", "table"):
+        shown = screen("ask", agent, "x")
+        assert shown.end() == 0
+        lines = [line.rstrip() for line in shown.text.splitlines()]
+        assert [line[-7:] for line in lines if "city" in line] == ["city  n"]
+        assert "columns" not in shown.text
+        assert "|" not in shown.text.replace("\r", "")
+
+
+def test_a_streamed_answer_that_only_begins_like_a_table_is_shown_whole(screen):
+    shown = screen("ask", "spell", "| is a bar")
+    assert shown.end() == 0
+    assert "| is a bar" in shown.text

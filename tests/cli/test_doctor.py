@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 
 from aios_nb.cli.checks import Health, machine, storage
 from aios_nb.cli.output import size
@@ -83,3 +85,45 @@ def test_sizes_read_well():
         "1.5 KB",
         "5.0 GB",
     ]
+
+
+def test_a_database_that_is_none_is_named_with_what_to_do(cli):
+    cli.start("--name", "alice").stop()
+    assert cli("doctor").returncode == 0
+    path = cli.home / "alice.db"
+    path.write_bytes(b"junk" * 1000)
+    done = cli("doctor")
+    assert done.returncode == 1
+    assert f"{path} cannot be read" in done.stdout
+    assert "put back a copy" in done.stdout
+
+
+def test_a_database_of_a_newer_version_is_named(cli):
+    cli.start("--name", "alice").stop()
+    with closing(sqlite3.connect(cli.home / "alice.db")) as database:
+        database.execute("PRAGMA user_version = 999")
+    before = sorted(cli.home.iterdir())
+    report = json.loads(cli("doctor", "--json").stdout)
+    assert _health(report, "databases") == {"fail"}
+    assert "newer" in str(report)
+    assert sorted(cli.home.iterdir()) == before
+
+
+def test_a_damaged_database_is_found_without_changing_it(cli):
+    cli.start("--name", "alice").stop()
+    path = cli.home / "alice.db"
+    content = bytearray(path.read_bytes())
+    for page in range(2, len(content) // 4096):
+        content[page * 4096 : page * 4096 + 100] = b"\xff" * 100
+    path.write_bytes(content)
+    assert storage.database(path).health is Health.FAIL
+    assert path.read_bytes() == content
+
+
+def test_a_damaged_key_is_named_with_what_to_do(cli):
+    cli.start("--name", "alice").stop()
+    (cli.home / "keys" / "alice.key").write_text("junk")
+    done = cli("doctor")
+    assert done.returncode == 1
+    assert "alice.key is damaged" in done.stdout
+    assert "put back a copy" in done.stdout

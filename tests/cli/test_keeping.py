@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 
 def test_status_tells_who_runs(site):
@@ -102,3 +103,19 @@ def test_the_token_is_shown_only_when_asked_for(site):
     assert token == run["token"]
     for args in (["token"], ["token", "--json"], ["status", "--json"], ["doctor"]):
         assert token not in site(*args).stdout
+
+
+def test_the_id_that_search_prints_is_taken_by_ask_and_card(site):
+    shown = site("search", "every word").stdout.splitlines()[1].split()[0]
+    assert re.fullmatch(r"spell@[a-z2-7]{12}", shown)
+    assert site("ask", shown, "a b").stdout == "a b \n"
+    assert site("card", shown).returncode == 0
+    assert site("chat", "echo", stdin=f"@{shown} c d\n").stdout == "c d \n"
+
+
+def test_an_agent_without_a_description_is_listed_by_its_name_alone(site):
+    lines = site("agents").stdout.splitlines()
+    assert next(line.split() for line in lines if line.startswith("silent")) == [
+        "silent",
+        "network",
+    ]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 import stat
@@ -77,7 +78,8 @@ def test_up_without_json_says_how_to_ask(cli):
 def test_what_keeps_a_node_from_starting_is_one_line(cli, args, said):
     done = cli("up", "--json", *args)
     assert done.returncode == 1
-    assert done.stdout == ""
+    told = json.loads(done.stdout)["error"]
+    assert said in f"{told['message']} {told['hint']}"
     assert done.stderr.startswith("aios-nb: ")
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
@@ -194,3 +196,102 @@ def _env(cli) -> dict[str, str]:
         "AIOS_HOME": str(cli.home),
         "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
     }
+
+
+def test_two_signals_in_one_moment_are_one_wish(cli):
+    for first, second in ((signal.SIGINT, signal.SIGTERM), (signal.SIGTERM, signal.SIGTERM)):
+        up = cli.start("--name", "alice")
+        up.process.send_signal(first)
+        up.process.send_signal(second)
+        up.process.send_signal(second)
+        code, _, errors = up.stop()
+        assert (code, errors) == (0, "")
+        assert not (cli.home / "run" / "alice.json").exists()
+
+
+def test_a_signal_after_the_stop_does_not_spoil_the_exit_code(tmp_path):
+    code = (
+        "import os, signal\n"
+        "from aios_nb.cli.serve import _Signals\n"
+        "signals = _Signals(); signals.node_is_up()\n"
+        "os.kill(os.getpid(), signal.SIGTERM); signals.wait(); signals.ignore()\n"
+        "for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):\n"
+        "    os.kill(os.getpid(), number)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_who_asks_again_after_a_while_is_not_kept_waiting():
+    code = (
+        "import os, signal, time\n"
+        "from aios_nb.cli import serve\n"
+        "signals = serve._Signals(); signals.node_is_up()\n"
+        "os.kill(os.getpid(), signal.SIGINT)\n"
+        "signals._first_at -= serve.FORCE_AFTER_S\n"
+        "os.kill(os.getpid(), signal.SIGINT)\n"
+        "signals.wait(); print('still here')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (130, b"")
+
+
+@pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_start_that_takes_long(cli, tmp_path, number, exit_code):
+    slow = tmp_path / "slow.py"
+    slow.write_text("import time\nprint('loading', flush=True)\ntime.sleep(600)\n")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "aios_nb", "up", "--name", "alice", "--agents", str(slow)],
+        env=_env(cli),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline() == "loading\n"
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == exit_code
+    assert errors.count("\n") == 1
+    assert "Traceback" not in errors
+
+
+def test_an_agent_that_takes_the_place_of_another_is_told_of(cli, tmp_path):
+    agents = tmp_path / "mine.py"
+    agents.write_text(
+        "import aios_nb as aios\n"
+        "@aios.agent\ndef twice(text): return '1'\n"
+        "@aios.agent(name='twice')\ndef again(text): return '2'\n"
+        "@aios.agent\ndef echo(text): return '3'\n"
+    )
+    other = tmp_path / "other.py"
+    other.write_text("import aios_nb as aios\n@aios.agent\ndef twice(text): return '4'\n")
+    up = cli.start("--agents", str(agents), "--agents", str(other))
+    lines = up.stop()[2].splitlines()
+    assert len(lines) == 3
+    assert "two agents are called twice" in lines[0]
+    assert "echo" in lines[1]
+    assert "hides the built-in" in lines[1]
+    assert "other.py" in lines[2]
+
+
+@pytest.mark.parametrize(
+    "args", [["up", "--port", "x"], ["search", "-n", "1.5", "x"], ["ask", "--deadline", "soon"]]
+)
+def test_a_number_that_is_none_is_said_in_plain_words(cli, args):
+    done = cli(*args)
+    assert done.returncode == 2
+    assert "invalid" not in done.stderr
+    assert "_" not in done.stderr
+    assert repr(args[2]) in done.stderr
+
+
+def test_a_home_that_is_a_file_gets_a_hint(cli):
+    cli.home.write_text("")
+    done = cli("up")
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "AIOS_HOME" in done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import hashlib
+import json
 import os
 import resource
 import subprocess
@@ -159,6 +160,6 @@ def test_a_node_that_finds_no_room_says_so_in_one_line(tmp_path):
         check=False,
     )
     assert done.returncode != 0
-    assert done.stdout == ""
+    assert json.loads(done.stdout)["error"]["message"]
     assert "Traceback" not in done.stderr
     assert 1 <= len(done.stderr.strip().splitlines()) <= 2, done.stderr

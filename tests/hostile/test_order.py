@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from aios_nb.chat.log import LIVE_CONVERSATIONS
+from aios_nb.chat.conversation import LIVE_CONVERSATIONS
 from aios_nb.errors import Cancelled, InvalidParams
 from tests.sites import TestSite
 

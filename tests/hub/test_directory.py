@@ -194,3 +194,19 @@ def test_watchers_hear_who_comes_and_goes(site: TestSite) -> None:
     assert site.node.run(read) == [
         ("offered", "third"), ("replaced", "third"), ("withdrawn", "third"),
     ]  # fmt: skip
+
+
+def test_the_start_of_our_own_id_names_our_agents(site: TestSite) -> None:
+    node_id = site.node.node_id
+    for length in (4, 8, 12, 32):
+        card = site.call("agents.card", agent=f"adder@{node_id[:length]}")
+        assert card["card"]["id"] == f"adder@{node_id}"
+    other = "a" if node_id[3] != "a" else "b"
+    for wrong in (node_id[:3], node_id[:3] + other, node_id + "a"):
+        with pytest.raises(NoSuchAgent):
+            site.call("agents.card", agent=f"adder@{wrong}")
+
+
+def test_who_finds_no_agent_is_told_how_people_list_them(site: TestSite) -> None:
+    with pytest.raises(NoSuchAgent, match="aios-nb agents"):
+        site.call("agents.card", agent="zzzzzz")

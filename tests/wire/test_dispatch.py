@@ -284,3 +284,44 @@ def test_unwatch_is_only_there_on_a_socket(serving):
             return (await site.rpc(body)).json
 
     assert asyncio.run(main())["error"]["code"] == MethodNotFound.code
+
+
+class Sized(Params, frozen=True):
+    name: str
+    size: int = 7
+    extra: int | None = 3
+
+
+def test_null_for_an_optional_param_means_that_it_was_left_out():
+    got: list[Any] = []
+    row = Method("x.y", Sized, frozenset({Caller.OWNER}), handler=lambda _, p: got.append(p))
+    methods, _ = dispatcher(row)
+
+    def call(params: Any) -> Sized:
+        asyncio.run(methods.call(OWNER, "x.y", params))
+        return got.pop()
+
+    assert call({"name": "a", "size": None}) == Sized("a")
+    assert call(["a", None]) == Sized("a")
+    assert call({"name": "a", "extra": None}).extra is None  # where null is a value it stays one
+    absent, unknown = {"name": None, "size": None}, {"name": "a", "other": None}
+    for wrong in (absent, unknown, {"size": None}, [None]):
+        with pytest.raises(InvalidParams):
+            call(wrong)
+    with pytest.raises(InvalidParams, match="size"):
+        call({"name": "a", "size": "x", "extra": None})
+
+
+@pytest.mark.parametrize("name", [row.name for row in METHODS])
+def test_every_method_takes_null_for_each_param_it_does_not_need(name):
+    row = next(row for row in METHODS if row.name == name)
+    fields = msgspec.structs.fields(row.params)
+    bound = dispatcher()[0].find(OWNER, name)
+    absent = {field.encode_name: None for field in fields if not field.required}
+    needed = [field.encode_name for field in fields if field.required]
+    raw = msgspec.Raw(msgspec.json.encode(absent))
+    if needed:
+        with pytest.raises(InvalidParams, match="missing"):
+            bound.params(raw)
+    else:
+        assert bound.params(raw) == row.params()

@@ -224,6 +224,29 @@ def test_refusals_run_out_but_the_owner_still_gets_in():
     assert door.identify({}, HERE, Need.HELLO) == ANYONE
 
 
+def test_a_crowd_outside_does_not_keep_local_clients_from_the_door():
+    door = guard(limits=Limits(refused_per_s=1), allow_hosts=("box.lan",), clock=lambda: 0.0)
+    codes = [door.identify({}, FAR, Need.HELLO) for _ in range(50)]
+    assert status(codes[-1]) == 429
+    assert door.identify({}, HERE, Need.HELLO) == ANYONE
+    through_a_proxy = {"X-Forwarded-For": "10.0.0.9"}
+    assert status(door.identify(through_a_proxy, HERE, Need.HELLO)) == 429
+
+
+def test_who_shows_the_token_is_told_what_is_wrong_however_many_were_refused():
+    door = guard(limits=Limits(refused_per_s=1), clock=lambda: 0.0)
+    wrong = {"Host": "evil.example"}
+    assert [status(door.screen(wrong, HERE)) for _ in range(3)] == [421, 421, 429]
+    assert status(door.screen(wrong | BEARER, HERE)) == 421
+    assert status(door.screen(wrong | BEARER, OTHER_USER)) == 429
+    assert status(door.screen(wrong | {"Authorization": "Bearer x"}, HERE)) == 429
+    lost = Refusal(404, "nothing here")
+    assert door.refuse(lost, BEARER, HERE) is lost
+    assert status(door.refuse(lost)) == 429
+    assert status(door.identify({}, HERE, Need.NOTHING)) == 429
+    assert door.identify(BEARER, HERE, Need.NOTHING) == ANYONE
+
+
 # On every route -------------------------------------------------------------------------
 
 SHA = "0" * 64
@@ -375,3 +398,14 @@ def test_a_flood_without_a_token_is_slowed_and_the_owner_is_not(serving):
     assert set(codes) == {401, 429}
     assert codes[-1] == 429
     assert owner == 200
+
+
+def test_the_owner_is_never_told_of_a_missing_token(serving):
+    async def main():
+        async with serving(limits=Limits(refused_per_s=1)) as site:
+            asks = [("DELETE", "/rpc", {}), ("GET", "/nowhere", {}), ("POST", "/rpc", EVIL["host"])]
+            for _ in range(3):
+                await site.http("GET", "/nowhere", token=None)
+            return [(await site.http(m, path, headers=more)).status for m, path, more in asks]
+
+    assert asyncio.run(main()) == [405, 404, 421]

@@ -145,7 +145,11 @@ def test_a_failed_stream_ends_with_the_error(serving, delta):
             return [await client.event() for _ in range(2)]
 
     _, last = asyncio.run(main())
-    assert last["error"] == {"code": -32002, "message": "it broke", "data": {"ran": "yes", "hint": AgentFailed.what_to_do}}
+    assert last["error"] == {
+        "code": -32002,
+        "message": "it broke",
+        "data": {"ran": "yes", "hint": AgentFailed.what_to_do},
+    }
     assert last["id"] == "s"
 
 
