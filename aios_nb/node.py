@@ -141,6 +141,9 @@ class Node(Site):
         """Stop offering an agent."""
         self.run(lambda: self.client.call("agents.withdraw", name=name))
 
+    def _withdrawn(self, name: str) -> None:
+        self.on_withdrawn(name)
+
     def adopt(self, definition: Definition) -> None:
         """Host what ``@agent`` declared; for any thread, the node's own included."""
         if self.loop.is_here():
@@ -158,7 +161,7 @@ class Node(Site):
         if claim is None:
             raise UsageError("the node has no name yet")
         self._rooms = rooms = Rooms(claim, self.settings)
-        rooms.on_withdrawn = lambda name: self.on_withdrawn(name)
+        rooms.on_withdrawn = self._withdrawn
         info = await rooms.open(self._definitions, self._methods)
         claim.publish(info)
         self._client = rooms.client
