@@ -229,12 +229,14 @@ class Store:
     def _commit(self, batch: Sequence[_Write]) -> None:
         try:
             results = self._transact(batch)
-        except Exception as error:  # noqa: BLE001 - each caller gets its own
-            if len(batch) > 1:
+        except Exception as raised:  # noqa: BLE001 - each caller gets its own
+            error = _translated(raised)
+            if len(batch) > 1 and not isinstance(error, Busy):
                 for one in batch:
                     self._commit([one])
-            else:
-                _tell(batch[0][1], None, _translated(error))
+            else:  # a full disk is full for everyone
+                for _, done in batch:
+                    _tell(done, None, error)
             return
         self._pages += PAGES_PER_COMMIT + len(batch) // WRITES_PER_PAGE
         for (_, done), value in zip(batch, results, strict=True):

@@ -29,6 +29,7 @@ class Uploads:
     async def put(self, principal: Principal, params: p.BlobPut) -> dict[str, Any]:
         key = (principal.id, params.sha256)
         if params.offset == 0:
+            self._parts.pop(key, None)
             self._make_room()
             self._parts[key] = (bytearray(), time.monotonic())
         part, _ = self._parts.get(key, (None, 0.0))
@@ -52,8 +53,6 @@ class Uploads:
         return {"sha256": params.sha256, "size": size, "stored": True}
 
     def _make_room(self) -> None:
-        if len(self._parts) < UPLOADS:
-            return
         long_ago = time.monotonic() - STALE_S
         self._parts = {key: part for key, part in self._parts.items() if part[1] > long_ago}
         if len(self._parts) >= UPLOADS:

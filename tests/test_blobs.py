@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from aios_nb import blobs as blobs_module
 from aios_nb import params as p
+from aios_nb import uploads as uploads_module
 from aios_nb.access import Caller, Principal, owner_of
 from aios_nb.blobs import BlobStore, safe_name
 from aios_nb.config import Limits
@@ -179,6 +180,23 @@ def test_pieces_out_of_order_or_too_many_are_refused(tmp_path: Path) -> None:
         else:
             raise AssertionError("uploads are not bounded")
         assert base64.b64encode(b"x")
+
+    with_blobs(tmp_path, work)
+
+
+def test_an_upload_may_begin_again_and_abandoned_ones_make_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work(blobs: BlobStore) -> None:
+        uploads = Uploads(blobs, Limits())
+        for n in range(uploads_module.UPLOADS):
+            await uploads.put(OWNER, p.BlobPut(sha(str(n).encode()), 0, b"x"))
+        done = await uploads.put(OWNER, p.BlobPut(sha(b"0"), 0, b"0", last=True))
+        assert done["stored"]
+        now = uploads_module.time.monotonic()
+        monkeypatch.setattr(uploads_module.time, "monotonic", lambda: now + 120)
+        await uploads.put(OWNER, p.BlobPut(sha(b"new"), 0, b"new"))
+        assert len(uploads._parts) == 1
 
     with_blobs(tmp_path, work)
 
