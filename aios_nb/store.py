@@ -38,8 +38,7 @@ T = TypeVar("T")
 CHECKPOINT_PAGES = 12_000
 """Pages in the WAL (48 MB) after which it is folded back into the database."""
 PAGES_PER_COMMIT = 5
-WRITES_PER_PAGE = 3
-"""Roughly: a commit touches the last page of each tree; rows fill pages."""
+"""Roughly, besides one per row: rows of many conversations touch many pages of their index."""
 BATCH_WRITES = 512
 ROWS_PER_STATEMENT = 50
 """More values than SQLite took in one statement for long (999) must not come of it. Every number
@@ -238,7 +237,7 @@ class Store:
                 for _, done in batch:
                     _tell(done, None, error)
             return
-        self._pages += PAGES_PER_COMMIT + len(batch) // WRITES_PER_PAGE
+        self._pages += PAGES_PER_COMMIT + len(batch)
         for (_, done), value in zip(batch, results, strict=True):
             _tell(done, value, None)
 
