@@ -1,11 +1,14 @@
-"""Shared by all tests: a home folder of their own."""
+"""Shared by all tests: a home folder of their own, and nodes in it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.sites import TestSite
 
 SPEAKS_FOR_THE_USER = ("AIOS_NODE", "JPY_SESSION_NAME")
 """Variables that would lead a test to a node, or a name, of the person who runs it."""
@@ -27,3 +30,18 @@ def aios_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "home"
     monkeypatch.setenv("AIOS_HOME", str(home))
     return home
+
+
+@pytest.fixture
+def make_site(tmp_path: Path) -> Iterator[Callable[..., TestSite]]:
+    """Start nodes; those still running are stopped at the end."""
+    sites: list[TestSite] = []
+
+    def make(*agents: Any, **settings: Any) -> TestSite:
+        site = TestSite(tmp_path / "home", agents, **settings)
+        sites.append(site)
+        return site
+
+    yield make
+    for site in sites:
+        site.stop()

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,20 +26,6 @@ from aios_nb.errors import AgentFailed, Busy, DeadlinePassed, NoSuchAgent, RpcEr
 from tests.sites import Gate, TestSite, limits
 
 MakeSite = Callable[..., TestSite]
-
-
-@pytest.fixture
-def make_site(tmp_path: Path) -> Iterator[MakeSite]:
-    sites: list[TestSite] = []
-
-    def make(*agents: Any, **settings: Any) -> TestSite:
-        site = TestSite(tmp_path / "home", agents, **settings)
-        sites.append(site)
-        return site
-
-    yield make
-    for site in sites:
-        site.stop()
 
 
 def post(site: TestSite, body: Any, **headers: str) -> tuple[int, Any]:

@@ -19,32 +19,30 @@ from typing import Any, cast
 from aios_nb.access import Principal
 from aios_nb.chat.backstage import Backstage
 from aios_nb.chat.callers import Callers
-from aios_nb.chat.calls import Call, CallNote, PlannedRun, Request, check_same_as_logged, check_size
-from aios_nb.chat.calls import read_note as _read_note
+from aios_nb.chat.calls import Call, CallNote, PlannedRun, Request, check_size
 from aios_nb.chat.conversation import Conversation
 from aios_nb.chat.deadlines import Deadlines
 from aios_nb.chat.endings import (
     Ended,
     failure_drafts,
     interrupted,
-    read_end,
     reply_draft,
     status_draft,
     status_of,
 )
 from aios_nb.chat.lanes import Lanes
-from aios_nb.chat.log import Draft, DuplicateCall, Log, Place, no_such
+from aios_nb.chat.log import Draft, Log, Place, no_such
 from aios_nb.chat.reading import Reader
+from aios_nb.chat.repeats import Repeats
 from aios_nb.chat.runs import Run
 from aios_nb.config import Limits
 from aios_nb.envelope import Event, Kind, Outcome, Status, Task, new_id
-from aios_nb.errors import AgentFailed, Busy, DeadlinePassed, InvalidParams, NoSuchAgent, RpcError
+from aios_nb.errors import AgentFailed, Busy, DeadlinePassed, NoSuchAgent, RpcError
 from aios_nb.ports import Finder, Target
 from aios_nb.store import Tx
 
 log = logging.getLogger("aios_nb.chat")
 
-RECENT_RUNS = 1000
 END_TRIES = 6
 END_PAUSE_S = 0.2
 """A full disk is tried again, twice as long each time: the work is done, only its end is not
@@ -71,8 +69,7 @@ class Exchange:
         self._limits = limits
         self._loop = asyncio.get_running_loop()
         self._calls: dict[tuple[int, str], Call] = {}
-        self._recent: dict[str, tuple[int, str]] = {}
-        """The calls of the runs that ended last, by reply id."""
+        self.repeats = Repeats(the_log, reader, callers, self._calls)
         self._open_runs = 0
         self._lost_from: int | None = None
         """The first call whose end could not be stored."""
@@ -107,11 +104,11 @@ class Exchange:
             under_way.check_same(request)
             return under_way
         if conversation is not None and message_id in conversation.ids:
-            return self._find_ended(key, request)
+            return self.repeats.ended(key, request)
         if self._closing:
             raise Busy("the node is stopping")
         if self._open_runs + len(request.targets) > self._limits.runs and self._log.has_call(*key):
-            return self._find_ended(key, request)  # a repeat takes no room
+            return self.repeats.ended(key, request)  # a repeat takes no room
         self._check_room(request, message_id)
         if conversation is None:
             conversation = self._log.new(
@@ -248,70 +245,6 @@ class Exchange:
         self._enlist(call)
         self._begin(call, (event.seq, event.cursor))
 
-    # Repeats -----------------------------------------------------------------------------
-
-    def repeat_of(self, call: Call, request: Request) -> list[Ended]:
-        """For a call refused as a duplicate: what became of the first one."""
-        if not isinstance(call.refusal, DuplicateCall):
-            raise call.refusal or Busy("not stored")
-        return self._find_ended(call.key, request)
-
-    def knows(self, principal: Principal, message_id: str) -> bool:
-        """Whether this caller used this id before."""
-        number = self._callers.known(principal.id)
-        return number is not None and (
-            (number, message_id) in self._calls or self._log.has_call(number, message_id)
-        )
-
-    def by_reply(self, principal: Principal, reply_id: str) -> Run | list[Ended] | None:
-        """A run of this caller by its reply's id: under way, or over not long ago."""
-        for call in self._calls.values():
-            for run in call.runs:
-                if run.task.reply_id == reply_id and run.principal == principal:
-                    return run
-        key = self._recent.get(reply_id)
-        if key is None or key[0] != self._callers.known(principal.id):
-            return None
-        return [end for end in self._find_ended(key, None) if end.reply_id == reply_id]
-
-    def find(self, principal: Principal, message_id: str) -> Call | list[Ended]:
-        """A caller's earlier call, under way or over."""
-        number = self._callers.known(principal.id)
-        if number is not None:
-            call = self._calls.get((number, message_id))
-            if call is not None:
-                return call
-            if self._log.has_call(number, message_id):
-                return self._find_ended((number, message_id), None)
-        raise InvalidParams(f"no such message: {message_id}", hint="ids are per caller")
-
-    def _find_ended(self, key: tuple[int, str], request: Request | None) -> list[Ended]:
-        number, message_id = key
-        found = self._reader.call(number, message_id)
-        if found is None:
-            raise InvalidParams(
-                f"message id {message_id} is taken in this conversation",
-                hint="use a new message_id for a new message",
-            )
-        n, event, blob = found
-        if event is None:
-            raise InvalidParams(f"message {message_id} was in a conversation that is deleted")
-        note = _read_note(blob)
-        if request is not None:
-            check_same_as_logged(request, event, note)
-            asked = request.conversation
-            if asked is not None and asked.id != event.conversation:
-                raise InvalidParams(f"message id {message_id} is in another conversation")
-        return [
-            read_end(
-                event,
-                plan.reply_id,
-                plan.agent,
-                self._reader.outcome(n, event.seq, plan.reply_id),
-            )
-            for plan in note.runs
-        ]
-
     # Running -----------------------------------------------------------------------------
 
     async def _work(self, call: Call, run: Run) -> None:
@@ -417,9 +350,7 @@ class Exchange:
         self._lanes.leave((run.conversation.id, run.task.agent), run.turn)
         run.conversation.holds -= 1
         self._open_runs -= 1
-        self._recent[run.task.reply_id] = call.key
-        if len(self._recent) > RECENT_RUNS:
-            del self._recent[next(iter(self._recent))]
+        self.repeats.remember(run.task.reply_id, call.key)
         if len(call.runs) == 1 or call.is_over:
             self._drop(call)
         run.wake()

@@ -129,9 +129,11 @@ class Talking(Room):
             request = self._request(principal, params)
         except NoSuchAgent:
             # The agent may be gone since: what was asked before is still known.
-            if params.message_id is None or not self.exchange.knows(principal, params.message_id):
+            if params.message_id is None or not self.exchange.repeats.knows(
+                principal, params.message_id
+            ):
                 raise
-            taken = self.exchange.find(principal, params.message_id)
+            taken = self.exchange.repeats.find(principal, params.message_id)
             check_said(taken, params.agent or "", params.text or "")
         else:
             taken = await self.exchange.take(request)
@@ -145,7 +147,7 @@ class Talking(Room):
             try:
                 await taken.committed()
             except DuplicateCall:
-                return self.exchange.repeat_of(taken, request)
+                return self.exchange.repeats.repeat_of(taken, request)
         return taken
 
     def _request(self, principal: Principal, params: p.Send | p.Stream) -> Request:
@@ -168,7 +170,7 @@ class Talking(Room):
 
     def _find(self, principal: Principal, message_id: str) -> Call | Run | list[Ended]:
         """An earlier call, by its id; or one of its runs, by its reply's."""
-        found = self.exchange.by_reply(principal, message_id) or self.exchange.find(
+        found = self.exchange.repeats.by_reply(principal, message_id) or self.exchange.repeats.find(
             principal, message_id
         )
         if not found or (isinstance(found, Call) and not found.runs):
