@@ -13,7 +13,7 @@ from aios_nb.chat.listening import LogWatch
 from aios_nb.chat.log import Draft
 from aios_nb.chat.room import Room
 from aios_nb.envelope import SENDER_ID, Event, Kind, new_id
-from aios_nb.errors import Busy, Cancelled, InvalidParams, NotAllowed
+from aios_nb.errors import Cancelled, InvalidParams, NotAllowed
 from aios_nb.ports import Notices
 
 
@@ -110,8 +110,8 @@ class Keeping(Room):
                     run.stop(Cancelled("the conversation was deleted"))
                 await runs[0].changed()
             await self.retention.delete(conversation)
-        except (Busy, BaseException):
-            conversation.gone = conversation.n < 0
+        except BaseException:
+            conversation.gone = conversation.n < 0  # it stays, unless it was deleted all the same
             raise
         return {"conversation": conversation.id, "deleted": True}
 
