@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol, cast
 
 import msgspec
 from aiohttp import web
@@ -13,11 +13,9 @@ from aiohttp import web
 from aios_nb.access import Principal
 from aios_nb.config import MB, Limits
 from aios_nb.errors import Busy, InvalidParams, TooLarge
+from aios_nb.wire.connection import Connection, next_piece
 from aios_nb.wire.guard import Refusal
 from aios_nb.wire.replies import HEADERS, json_reply, refused
-
-if TYPE_CHECKING:
-    from aios_nb.wire.connection import Connection
 
 PREFIX = "/blobs/"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -86,7 +84,7 @@ class BlobRoute:
         connection = cast("Connection", request.protocol)
         while True:
             connection.expect(self._limits.body_wait_s)
-            chunk = await request.content.readany()
+            chunk = await next_piece(request)
             connection.due = None
             if not chunk:
                 return

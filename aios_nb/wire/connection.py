@@ -134,6 +134,14 @@ class Connection(RequestHandler):
         return answer
 
 
+async def next_piece(request: web.BaseRequest) -> bytes:
+    """The next piece of a body, empty at its end; ``ConnectionError`` when the client left."""
+    try:
+        return await request.content.readany()
+    except RuntimeError as error:  # how the framework says that the connection is closed
+        raise ConnectionResetError("the client has gone") from error
+
+
 class Listener(web.Server):
     """Accepts connections, and closes those that are too many or too slow."""
 

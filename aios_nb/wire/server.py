@@ -19,7 +19,7 @@ from aios_nb.errors import Busy, UsageError
 from aios_nb.wire import jsonrpc, uid, websocket
 from aios_nb.wire.blobs import PREFIX as BLOBS
 from aios_nb.wire.blobs import BlobRoute, Files
-from aios_nb.wire.connection import Connection, Listener
+from aios_nb.wire.connection import Connection, Listener, next_piece
 from aios_nb.wire.dispatch import Dispatcher
 from aios_nb.wire.guard import NEEDS_TOKEN, Guard, Need, Refusal
 from aios_nb.wire.methods import Answers
@@ -216,7 +216,7 @@ class Server:
         await _continue(request)
         connection.expect(self._limits.body_wait_s)
         parts = bytearray()
-        while chunk := await request.content.readany():
+        while chunk := await next_piece(request):
             parts += chunk
             if len(parts) > most:
                 connection.due = None

@@ -121,7 +121,7 @@ def check_still_well(node: NodeProcess) -> None:
     assert node.alive
     assert node.call("node.info")["node_id"] == node.said["node_id"]
     assert node.call("chat.send", agent="counter", text="2")["text"] == "counted 2"
-    assert node.complaints() == []
+    assert node.complaints() == [], node.log()[-6000:]
 
 
 @pytest.mark.timeout(300)
