@@ -23,7 +23,8 @@ SWITCH_INTERVAL_S = 1e-4
 for it several times: with 0.5 ms a chat message beside a cell took 3 ms, with 0.1 ms it takes 1.7.
 What the cell loses is within the noise of a shared machine (10 %). Code that computes in two to
 four Python threads at once is a fifth to a quarter slower than with 5 ms."""
-_POLL_S = 3600.0
+_POLL_S = 0.5
+"""An interrupt that comes just before a wait begins is seen only when the wait ends."""
 
 
 class LoopThread:

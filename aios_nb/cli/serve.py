@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
@@ -29,6 +29,7 @@ log = logging.getLogger("aios_nb.cli")
 
 FORCE_AFTER_S = 1.0
 """A signal this long after the first one ends the process without waiting any more."""
+LOOK_S = 0.5
 _SIGNALLED = 128
 """As the shell reports a program that died of a signal: this plus its number."""
 _SHOWN_AGENTS = 8
@@ -138,7 +139,12 @@ class _Signals:
         self._up = True
 
     def wait(self) -> None:
-        self._asked.get()
+        # A signal that comes just before the wait begins does not end it: Python's handler runs
+        # between two steps of the program, so there must be another one soon.
+        while True:
+            with suppress(queue.Empty):
+                self._asked.get(timeout=LOOK_S)
+                return
 
     def ignore(self) -> None:
         """All is stopped: what comes now can only spoil the exit code."""
