@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aios_nb.access import owner_of
 from aios_nb.chat.calls import Call, Request, check_route, check_size
 from aios_nb.chat.endings import outcome_of, status_draft
-from aios_nb.chat.log import Draft, Log
+from aios_nb.chat.log import Draft, Log, Place
 from aios_nb.chat.reading import Reader
 from aios_nb.chat.runs import Run
 from aios_nb.envelope import AgentRow, Event, FileRef, Kind, Outcome, Sender, Status, new_id
@@ -123,16 +123,24 @@ class Backstage:
         if answer is None or answer.done():
             raise InvalidParams(f"message {run.task.message_id} waits for no answer")
         run.answer = None  # taken: a second answer is refused from here on
-        try:
-            await self._log.append(
-                run.conversation,
-                Draft(new_id("m"), Kind.MESSAGE, sender, text, ref=run.task.message_id),
-                status_draft(run, Status.RUNNING),
-            )
-        except BaseException:
-            run.answer = answer
-            raise
-        run.status = Status.RUNNING
-        run.question = None
-        if not answer.done():
-            answer.set_result(text)
+        told: asyncio.Future[None] = self.loop.create_future()
+
+        def done(place: Place | None, error: Exception | None) -> None:
+            # In the moment of the commit, whether or not who answered still waits for it.
+            if place is None:
+                run.answer = answer
+            else:
+                run.status = Status.RUNNING
+                run.question = None
+                if not answer.done():
+                    answer.set_result(text)
+            if told.done():
+                return
+            if error is None:
+                told.set_result(None)
+            else:
+                told.set_exception(error)
+
+        said = Draft(new_id("m"), Kind.MESSAGE, sender, text, ref=run.task.message_id)
+        self._log.submit(run.conversation, (said, status_draft(run, Status.RUNNING)), done)
+        await told

@@ -308,3 +308,23 @@ def test_an_agent_cannot_stop_its_own_node(make_site: MakeSite) -> None:
     site.stop()
     site = make_site(upper)  # the name and the port are free again
     assert site.call("chat.send", agent="upper", text="x")["text"] == "X"
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_an_interrupted_answer_is_given_once_or_not_at_all(make_site: MakeSite, turns: int) -> None:
+    async def asker(text: str, ctx: Any) -> str:
+        return f"you said {await ctx.ask_user('well?')}"
+
+    site = make_site(asker)
+    asked = site.call("chat.send", agent="asker", text="x", message_id="m")
+    client = site.node.client
+    site.node.run(lambda: cut(client.call("chat.answer", message_id="m", text="first"), turns))
+    said = [row["text"] for row in site.history(asked["conversation"])]
+    if "first" in said:
+        with pytest.raises(InvalidParams, match="waits for no answer"):
+            site.call("chat.answer", message_id="m", text="second")
+        assert site.stream(message_id="m")[1]["text"] == "you said first"
+    else:
+        assert site.call("chat.answer", message_id="m", text="second")["text"] == "you said second"
+    answers = [row["text"] for row in site.history(asked["conversation"])]
+    assert answers.count("first") + answers.count("second") == 1
