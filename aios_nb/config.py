@@ -51,6 +51,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     public_url: str | None = None
     allow_hosts: tuple[str, ...] = ()
     network: str = "main"
+    """Nodes of different networks do not talk. It separates; it does not protect."""
+    join: tuple[str, ...] = ()
+    """``URL`` or ``URL#NODEID`` of nodes to link to."""
     conformance: bool = False
     limits: Limits = Limits()
 

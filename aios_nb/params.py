@@ -94,6 +94,8 @@ class Answer(Params, frozen=True):
     message_id: Id
     text: str
     wait: bool = True
+    question: Id | None = None
+    """Which question is answered; one that was answered before is not answered again."""
 
 
 class MessageRef(Params, frozen=True):
@@ -156,6 +158,8 @@ class Unwatch(Params, frozen=True):
 
 class Message(Params, frozen=True):
     envelope: Envelope
+    stream: bool = False
+    """Send ``chat.delta`` notifications before the response."""
 
 
 class BlobPut(Params, frozen=True):
@@ -169,5 +173,8 @@ class BlobPut(Params, frozen=True):
 
 
 class BlobGet(Params, frozen=True):
-    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
+    """A piece of a file. Between nodes ``message_id`` names the message it belongs to."""
+
+    message_id: Id | None = None
+    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")] = ""
     offset: Cursor = 0

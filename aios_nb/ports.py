@@ -5,7 +5,7 @@ Nothing here has a body: a room depends on what it needs, never on who gives it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import Any, Protocol
 
 from aios_nb.access import Access, Principal
@@ -26,6 +26,14 @@ class Run(Protocol):
     @property
     def cancelled(self) -> bool: ...
 
+    @property
+    def patient(self) -> bool:
+        """Nobody waits at the other end: a host that is away is tried until the deadline."""
+
+    @property
+    def length(self) -> int:
+        """Code points streamed so far."""
+
     def begin(self) -> None:
         """The agent's own code runs from now on; before this, nothing has happened."""
 
@@ -41,11 +49,12 @@ class Run(Protocol):
 
     async def search(self, words: str, limit: int) -> Sequence[AgentRow]: ...
 
-    async def ask_user(self, question: str) -> str: ...
+    async def ask_user(self, question: str, question_id: str | None = None) -> str:
+        """What the person answers; the same question, known by its id, is asked only once."""
 
 
 class Carrier(Protocol):
-    """Gets a task done: the agents of this node, or later a link to another one."""
+    """Gets a task done: the agents of this node, or a link to another one."""
 
     async def carry(self, task: Task, run: Run) -> Outcome:
         """The agent's answer. Cancelling this call stops the work. Raises an ``RpcError``."""
@@ -101,8 +110,17 @@ class CardLike(Protocol):
 class Finder(Protocol):
     """Turns what was typed into an agent. ``hub`` gives it, ``chat`` uses it."""
 
+    def local(self, ref: str, caller: Principal) -> Target:
+        """An agent of this node. Raises ``NoSuchAgent``, also when the caller may not call it."""
+
     def resolve(self, ref: str, caller: Principal) -> Target:
-        """Raises ``NoSuchAgent``, with near names, also when the caller may not call it."""
+        """An agent of this node or, by its whole id or a name used before, of another one.
+
+        Asks nobody. Raises ``NoSuchAgent``, with near names.
+        """
+
+    async def seek(self, ref: str, caller: Principal) -> Target:
+        """The same, and asks joined nodes for a name that is not known here."""
 
     def search(self, words: str, limit: int, caller: Principal) -> Sequence[AgentRow]: ...
 
@@ -113,6 +131,58 @@ class Blobs(Protocol):
     def put(self, content: bytes, name: str, mime: str, owner: str) -> Awaitable[FileRef]: ...
     def may_read(self, sha256: str, reader: Principal) -> bool: ...
     def read(self, sha256: str) -> bytes: ...
+
+
+class Stream(Protocol):
+    """A call on a link that is answered in pieces: notifications, then one result."""
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        """The params of each notification, as builtins."""
+
+    async def result(self) -> Any:
+        """Raises the ``RpcError`` it was answered with, or ``ConnectionLost``."""
+
+    def close(self) -> None:
+        """Stop listening. What was asked for goes on over there."""
+
+
+class Link(Protocol):
+    """A live, encrypted connection to another node."""
+
+    @property
+    def node_id(self) -> str: ...
+    @property
+    def epoch(self) -> int:
+        """When that node started: another number than before means it was restarted."""
+
+    @property
+    def is_open(self) -> bool: ...
+
+    async def call(self, method: str, params: Mapping[str, Any]) -> Any:
+        """The result as builtins. Raises its ``RpcError``, or ``ConnectionLost``."""
+
+    def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        """Say it and wait for nothing; lost if the link breaks."""
+
+    def stream(self, method: str, params: Mapping[str, Any]) -> Stream:
+        """Ask for what comes in pieces. It is sent at once."""
+
+
+class Links(Protocol):
+    """The way to other nodes. ``wire`` gives it; ``chat`` and ``hub`` use it."""
+
+    async def reach(self, node_id: str) -> Link:
+        """The link to that node, dialled if there is none: one attempt.
+
+        Raises ``Unreachable`` with ``data.reason``: ``left``, ``no address``, ``no answer``,
+        ``refused`` (blocked, another network, not who it should be).
+        """
+
+    async def news(self, node_id: str, within_s: float) -> None:
+        """Return when that node may have become reachable, or after so many seconds."""
+
+    def joined(self) -> Sequence[str]:
+        """The nodes to ask for agents that are not here, by id, as far as known yet."""
 
 
 class Notices(Protocol):

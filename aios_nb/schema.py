@@ -79,4 +79,32 @@ STEPS: tuple[str, ...] = (
         PRIMARY KEY (sha256, reader)
     ) STRICT, WITHOUT ROWID;
     """,
+    # 2: other nodes
+    """
+    -- A side log bears the name its home gave the conversation; two homes may use the same one.
+    ALTER TABLE conversations ADD COLUMN theirs TEXT NOT NULL DEFAULT '';
+
+    CREATE TABLE tokens (
+        id TEXT PRIMARY KEY,
+        hash BLOB NOT NULL UNIQUE,
+        scope TEXT NOT NULL,
+        prefix TEXT NOT NULL,
+        as_owner INTEGER NOT NULL,
+        created INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    -- A bare name means the same agent for ever, once it was used.
+    CREATE TABLE bindings (
+        name TEXT PRIMARY KEY,
+        agent TEXT NOT NULL,
+        at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    -- Who answered at a URL that was joined without saying whom to expect.
+    CREATE TABLE joined (
+        url TEXT PRIMARY KEY,
+        node TEXT NOT NULL,
+        at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    """,
 )
