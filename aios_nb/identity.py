@@ -35,6 +35,20 @@ NONCE_BYTES = 32
 _ID_BYTES = 20
 _KEY_FILE_LIMIT_BYTES = 4096
 _PORT_MAX = 0xFFFF
+_SIGN_BIT = 0x80
+_SMALL_ORDER = frozenset(
+    bytes.fromhex(point)
+    for point in (
+        "0000000000000000000000000000000000000000000000000000000000000000",
+        "0100000000000000000000000000000000000000000000000000000000000000",
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+        "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    )
+)
+"""The points of order 1, 2, 4 and 8 in every spelling, without the bit that is their sign."""
 _BASE64URL = re.compile(r"[A-Za-z0-9_-]*")
 
 
@@ -100,11 +114,21 @@ def verify(public_key: bytes, tag: bytes, message: bytes, signature: bytes) -> b
     signed = _tagged(tag, message)
     if len(public_key) != PUBLIC_KEY_BYTES or len(signature) != SIGNATURE_BYTES:
         return False
+    if is_weak_key(public_key):
+        return False
     try:
         Ed25519PublicKey.from_public_bytes(public_key).verify(signature, signed)
     except (InvalidSignature, ValueError):
         return False
     return True
+
+
+def is_weak_key(public_key: bytes) -> bool:
+    """Whether anyone can sign for this key: it is a point of small order, and has no secret.
+
+    The library takes such keys, and for some of them one signature passes for every message.
+    """
+    return public_key[:-1] + bytes((public_key[-1] & ~_SIGN_BIT,)) in _SMALL_ORDER
 
 
 def node_id_of(public_key: bytes) -> str:

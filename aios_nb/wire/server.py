@@ -21,7 +21,7 @@ from aios_nb.wire.blobs import PREFIX as BLOBS
 from aios_nb.wire.blobs import BlobRoute, Files
 from aios_nb.wire.connection import Connection, Listener, next_piece
 from aios_nb.wire.dispatch import Dispatcher
-from aios_nb.wire.guard import NEEDS_TOKEN, Guard, Need, Refusal
+from aios_nb.wire.guard import NEEDS_TOKEN, WRONG_TOKEN, Guard, Need, Refusal
 from aios_nb.wire.methods import Answers
 from aios_nb.wire.replies import head_reply, json_reply, nothing, refused
 from aios_nb.wire.sse import Events
@@ -88,7 +88,9 @@ class Server:
         self._blobs = BlobRoute(files, self._limits)
         self.sockets = websocket.Sockets(dispatcher, guard, hello, self._limits)
         self._links: dict[str, Link] = {websocket.SUBPROTOCOL: self.sockets.serve, **(links or {})}
-        self._events: set[Events] = set()
+        self._events: dict[Events, str] = {}
+        """Open streams, and whose they are."""
+        self._shut_out: set[str] = set()
         self._listener: Listener | None = None
         self._accepting: asyncio.Server | None = None
         self._too_large = Refusal(
@@ -115,6 +117,14 @@ class Server:
         loop = asyncio.get_running_loop()
         self._accepting = await loop.create_server(self._listener, sock=bound, backlog=BACKLOG)
         return address, chosen
+
+    def shut_out(self, caller: str) -> None:
+        """Let go of a caller whose token is good no more: its sockets, streams and answers."""
+        self._shut_out.add(caller)
+        self.sockets.shut_out(caller)
+        for events, whose in tuple(self._events.items()):
+            if whose == caller:
+                events.end()
 
     async def stop(self) -> None:
         """Close everything: no socket and no task is left. Harmless when not running."""
@@ -197,8 +207,8 @@ class Server:
                 return refused(self._too_large)
         else:
             read = await self._body(request, connection)
-            if read is None:
-                return refused(self._too_large)
+            if read is None or who.id in self._shut_out:
+                return refused(self._too_large if read is None else WRONG_TOKEN)
             body = read
         accepts = headers.get("Accept")
         if accepts is not None and "text/event-stream" in accepts:
@@ -206,6 +216,11 @@ class Server:
         answer = self._dispatcher.answer(who, body)
         if not isinstance(answer, bytes):
             answer = await answer
+        return self._said(request, who, answer)
+
+    def _said(self, request: web.BaseRequest, who: Principal, answer: bytes) -> web.StreamResponse:
+        if who.id in self._shut_out:  # since it asked
+            return refused(WRONG_TOKEN)
         return json_reply(request, answer) if answer else nothing()
 
     async def _body(self, request: web.BaseRequest, connection: Connection) -> bytes | None:
@@ -240,7 +255,7 @@ class Server:
                 answer = self._dispatcher.failure(call, problem)
         if not isinstance(answer, bytes):
             answer = await answer
-        return json_reply(request, answer) if answer else nothing()
+        return self._said(request, who, answer)
 
     async def _notices(
         self, request: web.BaseRequest, who: Principal, call: jsonrpc.Call
@@ -248,14 +263,17 @@ class Server:
         if len(self._events) >= self._limits.open_streams:
             raise Busy("too many open streams on this node", hint="close some")
         events = Events(request)
-        self._events.add(events)
+        self._events[events] = who.id
         try:
             _, notices = self._dispatcher.start(who, call)
             if hasattr(notices, "__await__"):
                 notices = await notices
+            if who.id in self._shut_out:
+                notices.close()
+                return refused(WRONG_TOKEN)
             return await events.send(self._dispatcher, call, notices)
         finally:
-            self._events.discard(events)
+            del self._events[events]
 
     # Websockets -----------------------------------------------------------------------
 

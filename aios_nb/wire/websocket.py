@@ -118,6 +118,12 @@ class Sockets:
     def proven(self, socket: Socket) -> None:
         self._unproven.pop(socket, None)
 
+    def shut_out(self, caller: str) -> None:
+        """Close the sockets of that caller; it hears no answer any more."""
+        for socket in tuple(self._open):
+            if socket.principal.id == caller:
+                socket.hurry(CLOSE_WRONG_TOKEN)
+
     async def close(self) -> None:
         """Close every socket, cancel every call."""
         for socket in tuple(self._open):
@@ -138,7 +144,7 @@ class Socket:
         self._limits = sockets.limits
         self._request = request
         self._connection = cast("Connection", request.protocol)
-        self._principal = principal
+        self.principal = principal
         self._loop = asyncio.get_running_loop()
         self._ws: web.WebSocketResponse[Any] = web.WebSocketResponse(
             protocols=(SUBPROTOCOL,),
@@ -195,7 +201,7 @@ class Socket:
 
     async def _introduce(self) -> bool:
         """True when the caller is known. A caller known by its header may skip all of it."""
-        if self._principal is not ANYONE:
+        if self.principal is not ANYONE:
             self._sockets.proven(self)
             return True
         self._connection.quota = UNPROVEN_BYTES
@@ -221,7 +227,7 @@ class Socket:
         principal = guard.by_token(token.token) if token else None
         if principal is None:
             raise _Refused(CLOSE_WRONG_TOKEN, b"that is not a token of this node")
-        self._principal = principal
+        self.principal = principal
         self._sockets.proven(self)
         self._connection.quota = None
         self._connection.prove()
@@ -278,14 +284,14 @@ class Socket:
         if self._calls + size > self._limits.ws_calls:
             self._send(jsonrpc.error(jsonrpc.NULL_ID, _too_many_calls()), kind)
         else:
-            self._later(self._dispatcher.answer_batch(self._principal, batch), kind, size)
+            self._later(self._dispatcher.answer_batch(self.principal, batch), kind, size)
 
     def _start(self, call: Call, kind: int) -> None:
-        bound = self._dispatcher.find(self._principal, call.method)
+        bound = self._dispatcher.find(self.principal, call.method)
         if bound.kind is Answers.CALL:
             if self._calls >= self._limits.ws_calls:
                 raise _too_many_calls()
-            answer = self._dispatcher.answer_call(self._principal, call)
+            answer = self._dispatcher.answer_call(self.principal, call)
             if isinstance(answer, bytes):
                 self._send(answer, kind)
             else:
@@ -336,7 +342,7 @@ class Socket:
         notices: Notices | None = None
         try:
             # Called here, not before: a socket that closes at once leaves nothing half begun.
-            given = cast("Handler", bound.handler)(self._principal, params)
+            given = cast("Handler", bound.handler)(self.principal, params)
             notices = await self._opened(given) if hasattr(given, "__await__") else given
             await self._pump(cast("Notices", notices), call, watch, kind)
         except asyncio.CancelledError:

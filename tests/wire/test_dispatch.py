@@ -38,6 +38,7 @@ LINK_METHODS = {
     "chat.stream",
     "chat.cancel",
     "chat.answer",
+    "blobs.get",
 }
 ALLOWED = {
     Caller.OWNER: {row.name for row in METHODS},
@@ -61,7 +62,7 @@ class Recorder:
 
 def dispatcher(*extra: Method) -> tuple[Dispatcher, Recorder]:
     room = Recorder()
-    rooms = dict.fromkeys(("node", "nodes", "agents", "chat", "aios", "blobs"), room)
+    rooms = dict.fromkeys(("node", "nodes", "tokens", "agents", "chat", "aios", "blobs"), room)
     return Dispatcher(rooms, extra=extra), room
 
 

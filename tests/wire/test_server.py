@@ -37,7 +37,9 @@ class Anything:
 
 
 def bare_server(tmp_path: Path, **options: Any) -> Server:
-    rooms = dict.fromkeys(("node", "nodes", "agents", "chat", "aios", "blobs"), Anything())
+    rooms = dict.fromkeys(
+        ("node", "nodes", "tokens", "agents", "chat", "aios", "blobs"), Anything()
+    )
     guard = Guard("token", owner_of("a" * 32), **options)
     return Server(Dispatcher(rooms), Anything(), guard, lambda _: {}, dict)
 

@@ -177,7 +177,7 @@ def test_a_client_that_leaves_closes_the_notices(serving, body):
             await flow.closed.wait()
             return site.server._events
 
-    assert asyncio.run(main()) == set()
+    assert asyncio.run(main()) == {}
 
 
 def test_a_client_that_does_not_read_holds_the_stream_back(serving, delta):

@@ -1,0 +1,65 @@
+"""Which addresses that a node tells of itself may be dialled from here. No I/O.
+
+A record is signed by the node it is about, which may be anyone: it must not make us knock on doors
+inside our own machine or network that its author could not reach.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+
+from aios_nb.records import NodeRecord, Scope
+
+URLS_MAX = 4
+"""Of one record."""
+_HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
+_KINDS = frozenset({"http", "https"})
+_METADATA = frozenset({ipaddress.ip_address("fd00:ec2::254")})
+"""Where clouds tell a machine its secrets; the others are link-local."""
+
+_WIDTH = {Scope.LOOPBACK: 0, Scope.PRIVATE: 1, Scope.GLOBAL: 2}
+
+
+def scope_of(address: str) -> Scope | None:
+    """From where an IP address can be reached; None for one that is never to be dialled."""
+    try:
+        ip = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return None
+    ip = getattr(ip, "ipv4_mapped", None) or ip
+    if ip.is_loopback:
+        return Scope.LOOPBACK
+    if ip.is_link_local or ip.is_multicast or ip.is_unspecified or ip in _METADATA:
+        return None
+    if ip.is_global:
+        return Scope.GLOBAL
+    return Scope.PRIVATE if ip.is_private and not ip.is_reserved else None
+
+
+def urls_of(record: NodeRecord, over: str) -> tuple[str, ...]:
+    """The URLs to dial, if the record came over a link to the address ``over``."""
+    here = scope_of(over)
+    if here is None or _WIDTH[here] > _WIDTH[record.scope]:
+        return ()
+    found = (
+        _url(endpoint.kind, endpoint.host, endpoint.port, record.scope)
+        for endpoint in record.endpoints
+    )
+    return tuple(url for url in found if url)[:URLS_MAX]
+
+
+def _url(kind: str, host: str, port: int, scope: Scope) -> str | None:
+    if kind not in _KINDS:
+        return None
+    if host == "localhost" and scope is Scope.LOOPBACK:
+        host = "127.0.0.1"
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        # A name: what it stands for is looked at when it is dialled.
+        named = scope is not Scope.LOOPBACK and _HOST_NAME.fullmatch(host) is not None
+        return f"{kind}://{host}:{port}" if named else None
+    if scope_of(host) is not scope:
+        return None
+    return f"{kind}://[{ip}]:{port}" if ip.version == 6 else f"{kind}://{ip}:{port}"  # noqa: PLR2004
