@@ -1,17 +1,18 @@
-"""Who this node is, who called it, who is let in: the ``node.*`` and ``nodes.*`` methods."""
+"""Who this node is, who called it, who is let in: ``node.*``, ``nodes.*`` and ``tokens.*``."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from aios_nb import params as p
 from aios_nb._version import __version__
 from aios_nb.access import Principal
 from aios_nb.envelope import iso_ms
-from aios_nb.errors import InvalidParams
-from aios_nb.store import Store, Tx
+from aios_nb.nodes import ALLOWED, BLOCKED, KnownNodes
+from aios_nb.store import Store
+from aios_nb.tokens import Token, Tokens
 
 
 class Reception:
@@ -22,19 +23,20 @@ class Reception:
         node_id: str,
         name: str,
         store: Store,
+        nodes: KnownNodes,
         *,
+        peers: Callable[[], Sequence[Mapping[str, Any]]],
         agents: Callable[[Principal], int],
         counted: Callable[[], Mapping[str, tuple[int, float, int]]],
     ) -> None:
         self._node_id = node_id
         self._name = name
         self._store = store
+        self._nodes = nodes
+        self._peers = peers
         self._agents = agents
         self._counted = counted
         self._began = time.monotonic()
-        self._blocked = {
-            row[0] for row in store.read("SELECT id FROM nodes WHERE state = 'blocked'")
-        }
         self.url = ""
 
     def info(self, principal: Principal, _: p.Nothing) -> dict[str, Any]:
@@ -48,7 +50,7 @@ class Reception:
         }
 
     def peers(self, _principal: Principal, _: p.Nothing) -> dict[str, Any]:
-        return {"peers": []}
+        return {"peers": self._peers()}
 
     def callers(self, _principal: Principal, _: p.Nothing) -> dict[str, Any]:
         """Who called how often and for how long, busiest first; those shut out as well."""
@@ -61,7 +63,8 @@ class Reception:
         for caller, (calls, seconds, last_at) in self._counted().items():
             before = known.get(caller, (0, 0.0, 0))
             known[caller] = (before[0] + calls, before[1] + seconds, last_at)
-        for node in self._blocked:
+        blocked = self._nodes.blocked
+        for node in blocked:
             known.setdefault(node, (0, 0.0, 0))
         rows = [
             {
@@ -69,28 +72,48 @@ class Reception:
                 "calls": calls,
                 "seconds": round(seconds, 3),
                 "last_at": iso_ms(last_at) if last_at else None,
-                "blocked": caller in self._blocked,
+                "blocked": caller in blocked,
             }
             for caller, (calls, seconds, last_at) in known.items()
-            if calls or caller in self._blocked
+            if calls or caller in blocked
         ]
         return {"callers": sorted(rows, key=lambda row: (-int(row["calls"] or 0), str(row["id"])))}
 
     async def allow(self, _principal: Principal, params: p.NodeRef) -> dict[str, Any]:
-        return await self._let(params.node, "allowed")
+        await self._nodes.allow(params.node)
+        return {"node": params.node, "state": ALLOWED}
 
     async def block(self, _principal: Principal, params: p.NodeRef) -> dict[str, Any]:
-        return await self._let(params.node, "blocked")
+        await self._nodes.block(params.node)
+        return {"node": params.node, "state": BLOCKED}
 
-    async def _let(self, node: str, state: str) -> dict[str, Any]:
-        if node == self._node_id:
-            raise InvalidParams("that is this node itself")
 
-        def apply(tx: Tx) -> None:
-            tx.execute(
-                "INSERT OR REPLACE INTO nodes VALUES (?, ?, ?)", (node, state, int(time.time()))
-            )
+class TokenDesk:
+    """Where the owner gives out scoped tokens, and takes them back."""
 
-        await self._store.write(apply)
-        (self._blocked.add if state == "blocked" else self._blocked.discard)(node)
-        return {"node": node, "state": state}
+    def __init__(self, tokens: Tokens) -> None:
+        self._tokens = tokens
+
+    async def create(self, _principal: Principal, params: p.NewToken) -> dict[str, Any]:
+        """The only answer that ever has the token itself."""
+        as_owner = params.as_ is not None
+        made, secret = await self._tokens.create(params.scope, params.prefix, as_owner=as_owner)
+        row = next(token for token in self._tokens.list() if token.id == made)
+        return {**_described(row), "token": secret}
+
+    def list(self, _principal: Principal, _: p.Nothing) -> dict[str, Any]:
+        return {"tokens": [_described(token) for token in self._tokens.list()]}
+
+    async def revoke(self, _principal: Principal, params: p.TokenRef) -> dict[str, Any]:
+        await self._tokens.revoke(params.id)
+        return {"id": params.id, "revoked": True}
+
+
+def _described(token: Token) -> dict[str, Any]:
+    return {
+        "id": token.id,
+        "scope": token.scope,
+        "prefix": token.prefix,
+        "as": "owner" if token.as_owner else None,
+        "created_at": iso_ms(token.created),
+    }

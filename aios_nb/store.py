@@ -12,7 +12,8 @@ connections do so at the same instant, so a checkpoint borrows the writing conne
 thread while new writes wait in line and reads go on over a second, read-only connection.
 
 WAL with ``synchronous=NORMAL``: what was acknowledged survives the death of the process, not
-necessarily a power cut. Where WAL does not work (some network drives) the rollback journal is used
+necessarily a power cut. What must survive that as well (who is let in, and who no more) is written
+with ``write_through``. Where WAL does not work (some network drives) the rollback journal is used
 with ``synchronous=FULL``: slower, as safe.
 """
 
@@ -205,6 +206,32 @@ class Store:
 
         self.submit(apply, done)
         return future
+
+    async def write_through(
+        self, apply: Callable[[Tx], T], committed: Callable[[T], None] | None = None
+    ) -> T:
+        """The same for what must outlive a power cut: alone, and on the disk when this returns.
+
+        It makes the node wait for its disk, so it is for what people do now and then.
+        """
+        while self._checkpoint is not None:  # it has the writing connection
+            await asyncio.shield(self._checkpoint)
+        if self._closed:
+            raise Busy("the node is stopping")
+        value = self._synced(apply)
+        self._pages += PAGES_PER_COMMIT
+        if committed is not None:
+            committed(value)
+        return value
+
+    def _synced(self, apply: Callable[[Tx], T]) -> T:
+        if self.mode != "wal":
+            return self.now(apply)  # always synced
+        self._writer.execute("PRAGMA synchronous=FULL")
+        try:
+            return self.now(apply)
+        finally:
+            self._writer.execute("PRAGMA synchronous=NORMAL")
 
     def now(self, apply: Callable[[Tx], T]) -> T:
         """Run ``apply`` in a transaction of its own, at once. For start and stop."""

@@ -361,3 +361,62 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
     assert set(acknowledged) <= keys(opened)
     assert opened.read("PRAGMA integrity_check") == [("ok",)]
     opened.close_now()
+
+
+# Through to the disk ----------------------------------------------------------------------
+
+NORMAL, FULL = 1, 2
+"""Of ``PRAGMA synchronous``."""
+
+
+def sync_level(tx: Tx) -> int:
+    return int(tx.execute("PRAGMA synchronous").fetchone()[0])
+
+
+def test_what_must_outlive_a_power_cut_is_synced_and_nothing_else(tmp_path: Path):
+    async def main() -> list[int]:
+        opened = Store.open(tmp_path / "node.db")
+        try:
+            return [
+                await opened.write(sync_level),
+                await opened.write_through(sync_level),
+                await opened.write(sync_level),
+            ]
+        finally:
+            await opened.close()
+
+    assert asyncio.run(main()) == [NORMAL, FULL, NORMAL]
+
+
+def test_a_synced_write_that_fails_leaves_nothing_and_the_usual_level(tmp_path: Path):
+    told: list[None] = []
+
+    def fails(tx: Tx) -> None:
+        tx.execute("INSERT INTO meta VALUES ('half', 1)")
+        raise ValueError("no")
+
+    async def main() -> tuple[list[Any], int]:
+        opened = Store.open(tmp_path / "node.db")
+        try:
+            with pytest.raises(ValueError, match="no"):
+                await opened.write_through(fails, told.append)
+            rows = opened.read("SELECT * FROM meta WHERE key = 'half'")
+            return rows, await opened.write(sync_level)
+        finally:
+            await opened.close()
+
+    assert asyncio.run(main()) == ([], NORMAL)
+    assert told == []
+
+
+def test_a_synced_write_waits_for_the_checkpoint_that_has_the_connection(tmp_path: Path):
+    async def main() -> bool:
+        opened = Store.open(tmp_path / "node.db")
+        try:
+            opened._start_checkpoint()
+            assert opened._checkpoint is not None
+            return await opened.write_through(lambda _: opened._checkpoint is None)
+        finally:
+            await opened.close()
+
+    assert asyncio.run(main())

@@ -68,19 +68,16 @@ def callers(args: argparse.Namespace) -> None:
 
 
 def token(args: argparse.Namespace) -> None:
-    """Where the token is and how to use it; the token itself only when asked for."""
+    """Where the owner's token is and how to use it, without the token itself."""
     run = found(args)
     path = home_of(args).run_path(run.name)
     if args.json:
-        shown = {"token": run.token} if args.action else {}
-        output.show_json({"name": run.name, "url": run.url, "path": str(path), **shown})
-        return
-    if args.action:
-        print(run.token)
+        output.show_json({"name": run.name, "url": run.url, "path": str(path)})
         return
     paint = output.Paint(sys.stdout)
     print(f"{run.name} makes a new token at each start and keeps it in {path}.")
-    print("Who has it owns the node. To use it from another program:")
+    print("Who has it owns the node. `aios-nb token create` makes one that may only chat.")
+    print("To use it from another program:")
     print(
         paint(
             f"""  curl {run.url}/rpc -H "Authorization: Bearer $(aios-nb token show"""
@@ -89,3 +86,57 @@ def token(args: argparse.Namespace) -> None:
             "cyan",
         )
     )
+
+
+def token_show(args: argparse.Namespace) -> None:
+    """The owner's token itself."""
+    run = found(args)
+    if args.json:
+        path = home_of(args).run_path(run.name)
+        output.show_json({"name": run.name, "url": run.url, "path": str(path), "token": run.token})
+    else:
+        print(run.token)
+
+
+def token_create(args: argparse.Namespace) -> None:
+    """A scoped token, alone on stdout so that a script can keep it."""
+    wanted = {"scope": args.scope, "prefix": args.prefix}
+    if args.as_whom:
+        wanted["as"] = args.as_whom
+    answer = talk_to(args, lambda client: client.call("tokens.create", **wanted))
+    if args.json:
+        output.show_json(answer)
+        return
+    rights = "the owner" if args.as_whom else "a known node"
+    output.note(
+        f"token {answer['id']}: chats for senders {args.prefix}… with the rights of {rights};"
+        " it is shown only this once"
+    )
+    print(answer["token"])
+
+
+def token_list(args: argparse.Namespace) -> None:
+    answer = talk_to(args, lambda client: client.call("tokens.list"))
+    if args.json:
+        output.show_json(answer)
+    elif not answer["tokens"]:
+        output.note("no scoped tokens; `aios-nb token create` makes one")
+    else:
+        output.table(
+            ("ID", "SCOPE", "SENDERS", "RIGHTS", "MADE"),
+            (
+                (
+                    row["id"],
+                    row["scope"],
+                    f"{row['prefix']}…",
+                    row["as"] or "known",
+                    output.moment(row["created_at"]),
+                )
+                for row in answer["tokens"]
+            ),
+        )
+
+
+def token_revoke(args: argparse.Namespace) -> None:
+    answer = talk_to(args, lambda client: client.call("tokens.revoke", id=args.id))
+    _done(args, answer, f"{args.id} is good for nothing any more")

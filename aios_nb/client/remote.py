@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import aiohttp
 
 PROTOCOL = "aios-rpc-1"
+CLOSE_WRONG_TOKEN = 4401
 HELLO_WAIT_S = 10.0
 CLOSE_WAIT_S = 1.0
 """What is no node may never say goodbye; nor may that wait hide why we leave."""
@@ -29,7 +30,7 @@ _HINT = "see `aios-nb doctor`"
 
 
 class Address(Protocol):
-    """Where a node is, who it must prove to be, and what makes us its owner."""
+    """Where a node is, who it must prove to be, and the token that makes us its owner."""
 
     @property
     def url(self) -> str: ...
@@ -54,9 +55,15 @@ class _Typed(msgspec.Struct, frozen=True):
 class RemoteClient:
     """A node over ``/ws``. Made by ``connect``."""
 
-    def __init__(self, run: Address, locate: Callable[[], Address | None] | None = None) -> None:
+    def __init__(
+        self,
+        run: Address,
+        locate: Callable[[], Address | None] | None = None,
+        token: str = "",
+    ) -> None:
         self._run = run
         self._locate = locate
+        self._token = token
         self._session: aiohttp.ClientSession | None = None
         self._link: Link | None = None
         self._linking = asyncio.Lock()
@@ -75,11 +82,13 @@ class RemoteClient:
     ) -> Self:
         """A client whose node has proven its key: by its run file, or by url, id and token.
 
-        ``locate`` finds a node again that has restarted, with another port and token.
+        With a run file and a ``token`` the client is who that token makes it, not the owner.
+        ``locate`` finds a node again that has restarted, with another port and, unless one was
+        given here, another token.
         """
         if isinstance(run, str):
             run = _Typed(url=run, node_id=node_id, token=token, name=node_id[:12])
-        client = cls(run, locate)
+        client = cls(run, locate, token)
         try:
             await client.link()
         except BaseException:
@@ -202,7 +211,7 @@ class RemoteClient:
         if socket.protocol != PROTOCOL:
             raise Impostor(f"what answers at {self._run.url} is not a node")
         check_hello(hello, nonce=nonce, node_id=self._run.node_id, port=_port_of(self._run.url))
-        await socket.send_json({"token": self._run.token})
+        await socket.send_json({"token": self._token or self._run.token})
         welcome = await _one_object(socket)
         if welcome.get("ok") is not True:
             raise NotAllowed("the node did not take the token", hint=_HINT)
@@ -212,6 +221,8 @@ async def _one_object(socket: aiohttp.ClientWebSocketResponse) -> dict[str, Any]
     from aiohttp import WSMsgType
 
     frame = await socket.receive()
+    if frame.type is WSMsgType.CLOSE and frame.data == CLOSE_WRONG_TOKEN:
+        raise NotAllowed("the node did not take the token", hint=_HINT)
     if frame.type is not WSMsgType.TEXT:
         raise NotRunning("the node closed the connection during the hello", hint=_HINT)
     try:

@@ -234,6 +234,7 @@ class Guard:
 
 
 NEEDS_TOKEN = _NO_TOKEN
+WRONG_TOKEN = _WRONG_TOKEN
 
 
 def _is_forwarded(headers: Mapping[str, str]) -> bool:

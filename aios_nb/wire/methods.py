@@ -51,6 +51,9 @@ METHODS: tuple[Method, ...] = (
     Method("node.callers", p.Nothing, _OWNER),
     Method("nodes.allow", p.NodeRef, _OWNER),
     Method("nodes.block", p.NodeRef, _OWNER),
+    Method("tokens.create", p.NewToken, _OWNER),
+    Method("tokens.list", p.Nothing, _OWNER),
+    Method("tokens.revoke", p.TokenRef, _OWNER),
     Method("agents.list", p.Nothing, _TOKEN),
     Method("agents.search", p.Search, _TOKEN_OR_LINK),
     Method("agents.watch", p.Nothing, _OWNER, Answers.NOTICES),
@@ -74,6 +77,6 @@ METHODS: tuple[Method, ...] = (
     Method("chat.watch", p.Watch, _TOKEN, Answers.NOTICES),
     Method("chat.unwatch", p.Unwatch, _TOKEN, Answers.SOCKET),
     Method("blobs.put", p.BlobPut, _TOKEN),
-    Method("blobs.get", p.BlobGet, _TOKEN),
+    Method("blobs.get", p.BlobGet, _TOKEN_OR_LINK),
     Method("aios.message", p.Message, _LINK),
 )
