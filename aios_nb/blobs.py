@@ -13,10 +13,10 @@ import os
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
-from aios_nb.access import Principal
+from aios_nb.access import Principal, looks_strange
 from aios_nb.config import Limits
 from aios_nb.envelope import FileRef
 from aios_nb.errors import Busy, InvalidParams, TooLarge
@@ -24,6 +24,8 @@ from aios_nb.private import own_folder
 from aios_nb.store import Store, Tx
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
+LOOSE_S = 3600
+"""A stranger's file that no message refers to is dropped after this long."""
 _THREAD_BYTES = 256 * 1024
 """Larger files are written off the loop."""
 
@@ -31,42 +33,73 @@ _THREAD_BYTES = 256 * 1024
 class BlobStore:
     """The files of one node."""
 
-    def __init__(self, folder: Path, store: Store, limits: Limits) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        store: Store,
+        limits: Limits,
+        is_stranger: Callable[[str], bool] = looks_strange,
+    ) -> None:
         self._folder = folder
         self._store = store
         self._limits = limits
         own_folder(folder)
         for left_over in folder.glob(".part-*"):
             left_over.unlink(missing_ok=True)
+        self._is_stranger = is_stranger
         self._bytes: int = store.read("SELECT coalesce(sum(size), 0) FROM blobs")[0][0]
+        self._quota = _Quota(limits.stranger_blob_bytes)
+        self._quota.kept = sum(self._of_strangers().values())
 
-    async def put(self, content: bytes, name: str, mime: str, owner: str) -> FileRef:
-        """Keep these bytes; the reference goes into a message."""
+    async def put(
+        self, content: bytes, name: str, mime: str, owner: str, *, stranger: bool = False
+    ) -> FileRef:
+        """Keep these bytes; the reference goes into a message.
+
+        ``stranger``: a stranger brings them, or an agent made them for one. They must fit into
+        what strangers' files may take together.
+        """
         sha256 = hashlib.sha256(content).hexdigest()
 
         async def once() -> AsyncIterator[bytes]:
             yield content
 
-        await self.put_stream(once(), sha256, owner, self._limits.file_bytes)
+        limit = self._limits.file_bytes
+        await self.put_stream(once(), sha256, owner, limit, stranger=stranger)
         return FileRef(safe_name(name), mime or guess_mime(name), len(content), sha256)
 
     async def put_stream(
-        self, chunks: AsyncIterator[bytes], sha256: str, owner: str, limit: int
+        self,
+        chunks: AsyncIterator[bytes],
+        sha256: str,
+        owner: str,
+        limit: int,
+        *,
+        stranger: bool = False,
     ) -> int:
-        """Keep what arrives if its hash is ``sha256``; returns the size."""
+        """Keep what arrives if its hash is ``sha256``; returns the size. ``stranger`` as above."""
         if not SHA256.fullmatch(sha256):
             raise InvalidParams("a file is named by the lower-case hex SHA-256 of its bytes")
         part = self._folder / f".part-{secrets.token_hex(8)}"
+        takes_room = stranger and self.size(sha256) is None  # what is here already takes none
+        arrival = _Arrival(self._quota) if takes_room else None
         try:
-            size = await self._receive(part, chunks, sha256, limit)
+            size = await self._receive(part, chunks, sha256, limit, arrival)
         except BaseException:
             part.unlink(missing_ok=True)
+            if arrival is not None:
+                arrival.over(kept=False)
             raise
-        await self._keep(part, sha256, size, owner)
+        await self._keep(part, sha256, size, owner, arrival)
         return size
 
     async def _receive(
-        self, part: Path, chunks: AsyncIterator[bytes], sha256: str, limit: int
+        self,
+        part: Path,
+        chunks: AsyncIterator[bytes],
+        sha256: str,
+        limit: int,
+        arrival: _Arrival | None,
     ) -> int:
         digest = hashlib.sha256()
         size = 0
@@ -78,6 +111,8 @@ class BlobStore:
                 raise TooLarge(f"a file may have {limit // (1 << 20)} MB at most")
             if self._bytes + size > self._limits.blobs_bytes:
                 raise Busy("this node's file store is full", retry_after_s=3600)
+            if arrival is not None:
+                arrival.add(len(chunk))
             digest.update(chunk)
             with _disk():
                 if len(chunk) > _THREAD_BYTES:
@@ -88,7 +123,9 @@ class BlobStore:
             raise InvalidParams("the bytes do not match the hash in the address")
         return size
 
-    async def _keep(self, part: Path, sha256: str, size: int, owner: str) -> None:
+    async def _keep(
+        self, part: Path, sha256: str, size: int, owner: str, arrival: _Arrival | None
+    ) -> None:
         """Write the row, and give the file its name in the moment of the commit.
 
         In this order: a sweep can then never drop the bytes under a row that is new.
@@ -107,9 +144,16 @@ class BlobStore:
         def committed(new: bool) -> None:  # noqa: FBT001 - what apply gave
             part.replace(self._folder / sha256)
             self._bytes += size if new else 0
+            if arrival is not None:
+                arrival.over(kept=new)
+
+        def done(_: object) -> None:
+            part.unlink(missing_ok=True)
+            if arrival is not None:
+                arrival.over(kept=False)
 
         writing = self._store.write(apply, committed)
-        writing.add_done_callback(lambda _: part.unlink(missing_ok=True))
+        writing.add_done_callback(done)
         await asyncio.shield(writing)
 
     def size(self, sha256: str) -> int | None:
@@ -124,7 +168,14 @@ class BlobStore:
             self._store.read(
                 "SELECT 1 FROM blob_readers WHERE sha256 = ? AND reader = ?", (sha256, reader.id)
             )
-        )
+        ) or self._shown_behind(sha256, reader)
+
+    def _shown_behind(self, sha256: str, bridge: Principal) -> bool:
+        """Whether one of the people a bridge speaks for was shown it."""
+        if not bridge.prefix:
+            return False
+        rows = self._store.read("SELECT reader FROM blob_readers WHERE sha256 = ?", (sha256,))
+        return any(bridge.speaks_for(person) for (person,) in rows)
 
     def open_path(self, sha256: str) -> Path | None:
         if not SHA256.fullmatch(sha256):
@@ -151,16 +202,26 @@ class BlobStore:
         return tuple(checked)
 
     async def sweep(self, referenced: set[str]) -> int:
-        """Drop files older than the limit that no message refers to; returns how many."""
-        before = int(time.time() - self._limits.blob_days * 86_400)
-        rows = self._store.read("SELECT sha256 FROM blobs WHERE at < ?", (before,))
-        stale = [sha256 for (sha256,) in rows if sha256 not in referenced]
+        """Drop files older than the limit that no message refers to; returns how many.
+
+        Strangers' files go when their messages have gone.
+        """
+        theirs = self._of_strangers()
+        now = int(time.time())
+        before = int(now - self._limits.blob_days * 86_400)
+        loose_before = now - LOOSE_S
+        rows = self._store.read("SELECT sha256, at FROM blobs WHERE at < ?", (loose_before,))
+        stale = [
+            (sha256, at)
+            for sha256, at in rows
+            if sha256 not in referenced and (at < before or sha256 in theirs)
+        ]
 
         def apply(tx: Tx) -> list[tuple[str, int]]:
             gone = []
-            for sha256 in stale:  # unless it was sent again meanwhile
+            for sha256, at in stale:  # unless it was sent again meanwhile
                 row = tx.execute(
-                    "SELECT size FROM blobs WHERE sha256 = ? AND at < ?", (sha256, before)
+                    "SELECT size FROM blobs WHERE sha256 = ? AND at = ?", (sha256, at)
                 ).fetchone()
                 if row is not None:
                     tx.execute("DELETE FROM blobs WHERE sha256 = ?", (sha256,))
@@ -175,7 +236,54 @@ class BlobStore:
                     (self._folder / sha256).unlink(missing_ok=True)
 
         gone = await self._store.write(apply, committed) if stale else []
+        self._quota.kept = sum(self._of_strangers().values())
         return len(gone)
+
+    def _of_strangers(self) -> dict[str, int]:
+        """Files that only strangers may read, and agents, which may have made them for one."""
+        ours = set()
+        sizes = {}
+        strange: dict[str, bool] = {}
+        for sha256, size, reader in self._store.read(
+            "SELECT b.sha256, b.size, r.reader FROM blobs b JOIN blob_readers r USING (sha256)"
+        ):
+            sizes[sha256] = size
+            if reader not in strange:
+                is_agent = "@" in reader and not reader.startswith("owner@")
+                strange[reader] = is_agent or self._is_stranger(reader)
+            if not strange[reader]:
+                ours.add(sha256)
+        return {sha256: size for sha256, size in sizes.items() if sha256 not in ours}
+
+
+class _Quota:
+    """How much strangers' files take together, and may take."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.kept = 0
+        self.arriving = 0
+
+
+class _Arrival:
+    """A stranger's file on its way in: its bytes count from the first one on."""
+
+    def __init__(self, quota: _Quota) -> None:
+        self._quota = quota
+        self._size = 0
+
+    def add(self, count: int) -> None:
+        quota = self._quota
+        if quota.kept + quota.arriving + count > quota.most:
+            raise Busy("this node keeps no more files for strangers", retry_after_s=3600)
+        quota.arriving += count
+        self._size += count
+
+    def over(self, *, kept: bool) -> None:
+        """It is here, or given up; only the first word counts."""
+        self._quota.arriving -= self._size
+        self._quota.kept += self._size if kept else 0
+        self._size = 0
 
 
 def _add(part: Path, chunk: bytes) -> None:

@@ -26,6 +26,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Sockets that have not shown a token yet."""
     ws_calls: int = 1000
     """Calls in flight on one socket."""
+    links: int = 1500
+    """Links to other nodes."""
+    links_half_open: int = 64
+    """Links whose other end has not proven its key yet."""
+    stranger_links: int = 256
+    """Links that nodes nobody vouched for have opened."""
+    stranger_handshakes_per_s: float = 20.0
     refused_per_s: float = 20.0
     """Requests without a valid token answered per second; the rest get 429."""
     queue_per_agent_conversation: int = 5
@@ -34,8 +41,19 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     threads: int = 256
     open_streams: int = 1000
     call_memory_days: float = 7.0
+    stranger_runs: int = 64
+    """Runs at once for all strangers together, waiting ones included."""
+    stranger_calls_per_s: float = 50.0
+    stranger_seconds_per_min: float = 600.0
+    """What agents may work for strangers in a minute; ten at a time, on average."""
     stranger_log_bytes: int = 50 * MB
+    """What strangers said and were told, and the ids of their calls."""
     stranger_log_days: float = 7.0
+    stranger_blob_bytes: int = 200 * MB
+    known_log_bytes: int = 200 * MB
+    known_log_days: float = 30.0
+    callers: int = 20_000
+    """Strangers that are remembered at once."""
     blobs_bytes: int = 2048 * MB
     blob_days: float = 30.0
     """A file nobody refers to is dropped after this long."""
@@ -53,7 +71,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     network: str = "main"
     """Nodes of different networks do not talk. It separates; it does not protect."""
     join: tuple[str, ...] = ()
-    """``URL`` or ``URL#NODEID`` of nodes to link to."""
+    """``URL`` or ``URL#NODEID`` of nodes to link to; ``joining.JoinAddress`` reads them."""
     conformance: bool = False
     limits: Limits = Limits()
 

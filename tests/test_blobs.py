@@ -145,7 +145,7 @@ def test_a_file_comes_and_goes_in_pieces(tmp_path: Path) -> None:
     content = bytes(range(256)) * 5000
 
     async def work(blobs: BlobStore) -> None:
-        uploads = Uploads(blobs, Limits())
+        uploads = Uploads(blobs, Limits(), lambda *_: False)
         step = 500_000
         for at in range(0, len(content), step):
             last = at + step >= len(content)
@@ -155,17 +155,17 @@ def test_a_file_comes_and_goes_in_pieces(tmp_path: Path) -> None:
         assert done["stored"]
         got = b""
         while len(got) < len(content):
-            got += uploads.get(OWNER, p.BlobGet(sha(content), len(got)))["chunk"]
+            got += uploads.get(OWNER, p.BlobGet(sha256=sha(content), offset=len(got)))["chunk"]
         assert got == content
         with pytest.raises(InvalidParams, match="no such file"):
-            uploads.get(STRANGER, p.BlobGet(sha(content)))
+            uploads.get(STRANGER, p.BlobGet(sha256=sha(content)))
 
     with_blobs(tmp_path, work)
 
 
 def test_pieces_out_of_order_or_too_many_are_refused(tmp_path: Path) -> None:
     async def work(blobs: BlobStore) -> None:
-        uploads = Uploads(blobs, Limits(file_bytes=1000))
+        uploads = Uploads(blobs, Limits(file_bytes=1000), lambda *_: False)
         with pytest.raises(InvalidParams, match="missing"):
             await uploads.put(OWNER, p.BlobPut(sha(b"x"), 5, b"x"))
         await uploads.put(OWNER, p.BlobPut(sha(b"x"), 0, b"x" * 900))
@@ -188,7 +188,7 @@ def test_an_upload_may_begin_again_and_abandoned_ones_make_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def work(blobs: BlobStore) -> None:
-        uploads = Uploads(blobs, Limits())
+        uploads = Uploads(blobs, Limits(), lambda *_: False)
         for n in range(uploads_module.UPLOADS):
             await uploads.put(OWNER, p.BlobPut(sha(str(n).encode()), 0, b"x"))
         done = await uploads.put(OWNER, p.BlobPut(sha(b"0"), 0, b"0", last=True))
@@ -211,3 +211,87 @@ def test_a_file_name_is_always_a_bare_safe_name(name: str) -> None:
     assert len(safe.encode()) <= 200
     assert all(char.isprintable() for char in safe)
     assert safe_name(safe) == safe
+
+
+# Strangers' files ----------------------------------------------------------------------------
+
+
+def test_strangers_files_have_a_room_of_their_own(tmp_path: Path) -> None:
+    async def work(blobs: BlobStore) -> None:
+        await blobs.put(b"a" * 700, "a", "", STRANGER.id, stranger=True)
+        await blobs.put(b"a" * 700, "a", "", "c" * 32, stranger=True)  # the same file
+        with pytest.raises(Busy, match="for strangers"):
+            await blobs.put(b"b" * 700, "b", "", "c" * 32, stranger=True)
+        with pytest.raises(Busy, match="for strangers"):  # what agents make for them
+            await blobs.put(b"b" * 700, "b", "", f"plot@{'a' * 32}", stranger=True)
+        await blobs.put(b"b" * 700, "b", "", OWNER.id)
+        await blobs.put(b"c" * 300, "c", "", STRANGER.id, stranger=True)
+
+    with_blobs(tmp_path, work, stranger_blob_bytes=1000)
+
+
+def test_what_failed_or_was_there_already_takes_no_room_of_strangers(tmp_path: Path) -> None:
+    async def work(blobs: BlobStore) -> None:
+        async def cut() -> AsyncIterator[bytes]:
+            yield b"x" * 900
+            raise ConnectionResetError
+
+        await blobs.put(b"o" * 900, "o", "", OWNER.id)
+        for _ in range(3):
+            with pytest.raises(ConnectionResetError):
+                await blobs.put_stream(cut(), sha(b"x"), STRANGER.id, 1000, stranger=True)
+            other = pieces(b"x" * 900)
+            with pytest.raises(InvalidParams):
+                await blobs.put_stream(other, sha(b"x"), STRANGER.id, 1000, stranger=True)
+            await blobs.put(b"o" * 900, "o", "", STRANGER.id, stranger=True)
+        await blobs.put(b"y" * 900, "y", "", STRANGER.id, stranger=True)
+
+    with_blobs(tmp_path, work, stranger_blob_bytes=1000)
+
+
+def test_files_that_arrive_at_the_same_time_count_together(tmp_path: Path) -> None:
+    async def work(blobs: BlobStore) -> None:
+        both = asyncio.Barrier(2)
+
+        async def slow(content: bytes) -> AsyncIterator[bytes]:
+            yield content[:300]
+            await both.wait()
+            yield content[300:]
+
+        contents = (b"a" * 600, b"b" * 600)
+        got = await asyncio.gather(
+            *(
+                blobs.put_stream(slow(one), sha(one), STRANGER.id, 1000, stranger=True)
+                for one in contents
+            ),
+            return_exceptions=True,
+        )
+        assert 600 in got
+        assert sum(isinstance(one, Busy) for one in got) == 1
+
+    with_blobs(tmp_path, work, stranger_blob_bytes=1000)
+
+
+def test_strangers_files_are_known_after_a_restart_and_go_with_their_messages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = f"plot@{'a' * 32}"
+
+    async def first(blobs: BlobStore) -> None:
+        await blobs.put(b"a" * 400, "a", "", STRANGER.id, stranger=True)
+        await blobs.put(b"b" * 400, "b", "", agent, stranger=True)
+        await blobs.put(b"o" * 400, "o", "", OWNER.id)
+        await blobs.put(b"o" * 400, "o", "", STRANGER.id, stranger=True)
+
+    async def second(blobs: BlobStore) -> None:
+        with pytest.raises(Busy):
+            await blobs.put(b"c" * 400, "c", "", STRANGER.id, stranger=True)
+        assert await blobs.sweep(set()) == 0  # a message may be on its way
+        now = blobs_module.time.time()
+        monkeypatch.setattr(blobs_module.time, "time", lambda: now + 2 * 3600)
+        assert await blobs.sweep({sha(b"a" * 400)}) == 1
+        assert [blobs.size(sha(one * 400)) for one in (b"a", b"b", b"o")] == [400, None, 400]
+        await blobs.put(b"c" * 400, "c", "", STRANGER.id, stranger=True)
+
+    with_blobs(tmp_path, first, stranger_blob_bytes=1000)
+    with_blobs(tmp_path, second, stranger_blob_bytes=1000)

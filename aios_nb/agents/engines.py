@@ -67,9 +67,14 @@ class Job:
             if isinstance(file, FileRef):
                 refs.append(file)
             elif isinstance(file, File):
-                refs.append(
-                    await self._blobs.put(file.content, file.name, file.mime, self.task.agent)
+                ref = await self._blobs.put(
+                    file.content,
+                    file.name,
+                    file.mime,
+                    self.task.agent,
+                    stranger=self.run.stranger,
                 )
+                refs.append(ref)
             else:
                 raise UsageError(f"not a file: {type(file).__name__}", hint="use aios.File(path)")
         return tuple(refs)

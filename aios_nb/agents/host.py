@@ -42,7 +42,7 @@ class Hosted:
 
     __slots__ = (
         "access", "builtin", "card", "carrier", "definition", "engine", "id", "idempotent",
-        "may_call", "name", "node_id", "slots", "timeout_s",
+        "is_remote", "may_call", "name", "node_id", "slots", "timeout_s",
     )  # fmt: skip
 
     def __init__(
@@ -63,6 +63,7 @@ class Hosted:
         self.idempotent = definition.idempotent
         self.timeout_s = definition.timeout_s
         self.may_call = definition.may_call
+        self.is_remote = False
         self.carrier = carrier
         self.builtin = builtin
         """Comes with every node: answers its owner and is never published."""
@@ -135,8 +136,10 @@ class AgentHost:
     async def carry(self, task: Task, run: Run) -> Outcome:
         """The agent's answer. Cancelling this call stops the work.
 
-        Waiting for a free slot is part of it, so it counts in the caller's deadline.
+        Waiting for a free slot is part of it, so it counts in the caller's deadline. Strangers
+        wait behind everyone else.
         """
+        stranger = run.stranger
         while True:
             if self._closed:
                 raise Busy("this node is stopping")
@@ -144,10 +147,10 @@ class AgentHost:
             if hosted is None:
                 raise NoSuchAgent(f"no agent {task.agent} on this node")
             slots = hosted.slots
-            if slots.take_now() or await slots.take():
+            if slots.take_now(stranger=stranger) or await slots.take(stranger=stranger):
                 break  # else it was replaced or withdrawn while we waited: look again
         run.begin()
-        lease = Lease(slots)
+        lease = Lease(slots, stranger=stranger)
         job = Job(hosted.definition, task, run, lease, self._blobs)
         try:
             answer = await hosted.engine.perform(job)

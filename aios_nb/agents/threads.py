@@ -43,11 +43,14 @@ CLOSE_GRACE_S = 2.0
 
 
 class ThreadEngine:
-    """Runs jobs in daemon threads, at most ``limits.threads`` at work at once."""
+    """Runs jobs in daemon threads, at most ``limits.threads`` at work at once.
+
+    Half of them are for strangers at most.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self._pool = Pool("aios-agent")
-        self._slots = Slots(limits.threads)
+        self._slots = Slots(limits.threads, limits.threads // 2)
         self._works: set[Work] = set()
         self._empty: asyncio.Event | None = None
 

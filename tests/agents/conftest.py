@@ -24,7 +24,9 @@ class MemoryBlobs:
         self.content: dict[str, bytes] = {}
         self.owners: dict[str, str] = {}
 
-    async def put(self, content: bytes, name: str, mime: str, owner: str) -> FileRef:
+    async def put(
+        self, content: bytes, name: str, mime: str, owner: str, *, stranger: bool = False
+    ) -> FileRef:
         sha256 = hashlib.sha256(content).hexdigest()
         self.content[sha256] = content
         self.owners[sha256] = owner
@@ -55,6 +57,7 @@ class MemoryRun:
         self.rows: list[AgentRow] = []
         self.left_s = 60.0
         self.begun = False
+        self.stranger = False
 
     def _here(self) -> None:
         assert threading.get_ident() == self._loop_thread, "touched outside the loop"

@@ -378,3 +378,53 @@ def test_twenty_hosts_leave_nothing_behind(play):
 
     for _ in range(20):
         play(scene)
+
+
+def test_the_owner_is_served_before_strangers_who_came_first(play):
+    async def scene(house):
+        go, order = asyncio.Event(), []
+
+        async def one(text):
+            order.append(text)
+            await go.wait()
+
+        house.add(one, name="one", concurrency=1)
+        began = house.start("one", "begun")
+        await asyncio.sleep(0)
+        runs = [began]
+        for text in ("stranger 1", "stranger 2", "owner"):
+            run = house.run()
+            run.stranger = text != "owner"
+            runs.append(house.start("one", text, run))
+            await asyncio.sleep(0)
+        go.set()
+        await asyncio.gather(*runs)
+        assert order == ["begun", "owner", "stranger 1", "stranger 2"]
+
+    play(scene)
+
+
+def test_strangers_never_take_an_agents_last_slot(play):
+    async def scene(house):
+        go, order = asyncio.Event(), []
+
+        async def three(text):
+            order.append(text)
+            if text != "owner":
+                await go.wait()
+
+        house.add(three, name="three", concurrency=3)
+        runs = []
+        for n in range(10):
+            run = house.run()
+            run.stranger = True
+            runs.append(house.start("three", f"stranger {n}", run))
+        await asyncio.sleep(0)
+        await house.ask("three", "owner")  # while all strangers are still at it
+        assert order == ["stranger 0", "stranger 1", "owner"]
+        go.set()
+        await asyncio.gather(*runs)
+        hosted = house.host.get("three")
+        assert (hosted.running, hosted.slots.strangers) == (0, 0)
+
+    play(scene)

@@ -420,3 +420,34 @@ def test_a_refused_piece_stops_the_generator(play):
             await house.ask("endless")
 
     play(scene)
+
+
+def test_strangers_have_half_of_the_threads(play):
+    async def scene(house):
+        go, began = threading.Event(), asyncio.Semaphore(0)
+        loop = asyncio.get_running_loop()
+        order = []
+
+        def slow(text):
+            order.append(text)
+            loop.call_soon_threadsafe(began.release)
+            assert go.wait(30)
+
+        for name in ("a", "b", "c"):
+            house.add(slow, name=name)
+        runs = []
+        for name in ("a", "b", "c"):
+            run = house.run()
+            run.stranger = True
+            runs.append(house.start(name, "stranger", run))
+        for _ in range(2):
+            await began.acquire()
+        runs += [house.start(name, "owner") for name in ("a", "b")]
+        for _ in range(2):
+            await began.acquire()
+        assert order == ["stranger", "stranger", "owner", "owner"]
+        go.set()
+        await asyncio.gather(*runs)
+        assert order[4:] == ["stranger"]
+
+    play(scene, Limits(threads=4))
