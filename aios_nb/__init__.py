@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,21 +45,35 @@ def up(
     public_url: str | None = None,
     allow_hosts: tuple[str, ...] = (),
     home: str | Path | None = None,
+    join: str | Sequence[str] = (),
+    network: str = "main",
 ) -> Node:
-    """Start this program's node, or give the one that runs. Agents declared before are hosted."""
+    """Start this program's node, or give the one that runs. Agents declared before are hosted.
+
+    ``join``: ``URL`` or ``URL#NODEID`` of a node to link to, or several.
+    """
     global _node  # noqa: PLW0603 - one program, one node of its own
     with _lock:  # before the imports, which take a while: aios.node() waits for all of it
         from aios_nb.agents import decorator
         from aios_nb.config import Settings
         from aios_nb.errors import UsageError
+        from aios_nb.joining import addresses, network_name
         from aios_nb.node import Node
 
         _check(name=(name, str), host=(host, str), port=(port, int), public_url=(public_url, str))
         _check(home=(home, (str, Path)), allow_hosts=(allow_hosts, (tuple, list)))
+        _check(join=(join, (str, tuple, list)), network=(network, str))
+        joins, net = addresses(join), network_name(network)
         if _node is not None and _node.running:
+            used = _node.settings
             if name is not None and name not in (_node.name, _node.sibling_of):
                 raise UsageError(
                     f"this program's node is {_node.name}", hint="aios.down() stops it first"
+                )
+            if not set(joins) <= set(used.join) or net not in (used.network, Settings().network):
+                raise UsageError(
+                    f"{_node.name} runs already, without that join or network",
+                    hint="aios.down() stops it first",
                 )
             return _node
         settings = Settings(
@@ -68,6 +83,8 @@ def up(
             public_url=public_url,
             allow_hosts=tuple(allow_hosts),
             home=None if home is None else Path(home),
+            join=joins,
+            network=net,
         )
         started = Node(settings, tuple(decorator.declared.values())).start()
         decorator.set_sink(started.adopt)
@@ -80,7 +97,7 @@ def _check(**given: tuple[object, type | tuple[type, ...]]) -> None:
     """Raises ``UsageError`` for a value that cannot be meant."""
     from aios_nb.errors import UsageError
 
-    words = {int: "a number", str: "a text", (str, Path): "a path"}
+    words: dict[object, str] = {int: "a number", str: "a text", (str, Path): "a path"}
     for name, (value, wanted) in given.items():
         if value is None and name in {"name", "public_url", "home"}:
             continue

@@ -39,6 +39,11 @@ class Peer(msgspec.Struct, frozen=True):
     state: str
     latency_ms: float | None = None
 
+    def __str__(self) -> str:
+        taken = "" if self.latency_ms is None else f", {self.latency_ms:.1f} ms"
+        where = f"{self.name or 'a node'} at {self.url or 'an unknown address'}"
+        return f"{where}: {self.state}{taken} ({self.node_id})"
+
 
 class CardView(msgspec.Struct, frozen=True):
     """An agent's card with the state of its signature."""
@@ -83,6 +88,13 @@ class Rows(list[T]):
 
     def __str__(self) -> str:
         return "\n".join(str(row) for row in self) or "nothing"
+
+
+class Peers(Rows[Peer]):
+    """Other nodes; says how to link to one when there is none."""
+
+    def __str__(self) -> str:
+        return super().__str__() if self else "no other node yet; aios.up(join=URL) links to one"
 
 
 class Hit:
@@ -228,15 +240,15 @@ class Site:
     async def _info(self) -> Info:
         return msgspec.convert(await self.client.call("node.info"), Info)
 
-    def peers(self) -> Rows[Peer]:
+    def peers(self) -> Peers:
         return self.run(self._peers)
 
-    async def peers_async(self) -> Rows[Peer]:
+    async def peers_async(self) -> Peers:
         return await self.on_loop(self._peers)
 
-    async def _peers(self) -> Rows[Peer]:
+    async def _peers(self) -> Peers:
         result = await self.client.call("node.peers")
-        return Rows(msgspec.convert(result["peers"], list[Peer]))
+        return Peers(msgspec.convert(result["peers"], list[Peer]))
 
     def agents(self) -> Rows[Hit]:
         return self.run(self._agents)

@@ -18,6 +18,7 @@ import pytest
 import aios_nb as aios
 from aios_nb.agents import decorator
 from aios_nb.errors import AiosError, NoSuchAgent, NotRunning, UsageError
+from aios_nb.site import Peer, Peers
 
 
 @pytest.fixture(autouse=True)
@@ -266,11 +267,47 @@ def test_a_declared_function_can_be_asked_itself() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"port": "x"}, {"port": True}, {"host": None}, {"name": 7}, {"allow_hosts": "a"}, {"home": 1}],
-)
+    [
+        {"port": "x"}, {"port": True}, {"host": None}, {"name": 7}, {"allow_hosts": "a"},
+        {"home": 1}, {"join": 7}, {"join": [7]}, {"network": None}, {"network": "No Name"},
+    ],
+)  # fmt: skip
 def test_what_cannot_be_meant_keeps_a_node_from_starting_in_one_line(wrong: Any) -> None:
     with pytest.raises(UsageError, match=next(iter(wrong))):
         aios.up(**wrong)
+
+
+@pytest.mark.parametrize("join", ["nowhere", ["http://a", "http://b/path"], "http://a#short"])
+def test_what_is_no_address_is_not_joined(join: Any) -> None:
+    with pytest.raises(UsageError):
+        aios.up(join=join)
+    with pytest.raises(NotRunning):
+        aios.node()
+
+
+def test_a_running_node_does_not_quietly_ignore_whom_to_join() -> None:
+    node = aios.up(network="lab")
+    assert node.settings.network == "lab"
+    assert aios.up() is node
+    assert aios.up(network="lab") is node
+    for other in ({"join": "http://127.0.0.1:9"}, {"network": "home"}):
+        with pytest.raises(UsageError, match="runs already"):
+            aios.up(**other)  # type: ignore[arg-type]
+
+
+def test_a_node_that_knows_no_other_says_how_to_join_one() -> None:
+    peers = aios.up().peers()
+    assert peers == []
+    assert "aios.up(join=URL)" in str(peers)
+
+
+def test_a_peer_is_shown_in_one_line() -> None:
+    known = Peer("b" * 32, "bob", "http://127.0.0.1:9", "alive", 1.234)
+    gone = Peer("c" * 32, "", "", "left")
+    assert str(Peers([known, gone])).splitlines() == [
+        f"bob at http://127.0.0.1:9: alive, 1.2 ms ({'b' * 32})",
+        f"a node at an unknown address: left ({'c' * 32})",
+    ]
 
 
 def test_only_what_is_meant_to_be_used_is_listed() -> None:

@@ -1,4 +1,4 @@
-"""``status``, ``agents``, ``card``, ``search``: looking, without changing anything."""
+"""``status``, ``agents``, ``peers``, ``card``, ``search``: looking, without changing anything."""
 
 from __future__ import annotations
 
@@ -96,6 +96,27 @@ def agents(args: argparse.Namespace) -> None:
             for row in answer["agents"]
         ),
     )
+
+
+def peers(args: argparse.Namespace) -> None:
+    answer = talk_to(args, lambda client: client.call("node.peers"))
+    if args.json:
+        output.show_json(answer)
+    elif answer["peers"]:
+        output.table(
+            ("NAME", "STATE", "LATENCY", "NODE ID", "ADDRESS"),
+            (
+                (row["name"], row["state"], _latency(row), row["node_id"], row["url"])
+                for row in answer["peers"]
+            ),
+        )
+    else:
+        output.note("no other node yet; link to one: aios-nb up --join URL")
+
+
+def _latency(row: Mapping[str, Any]) -> str:
+    taken = row.get("latency_ms")
+    return "" if taken is None else f"{taken:.1f} ms"
 
 
 def search(args: argparse.Namespace) -> int:

@@ -152,6 +152,11 @@ class _Commands:
         command.set_defaults(does=does, passes_on=passes_on)
         return command
 
+    def below(self, command: argparse.ArgumentParser) -> _Commands:
+        """Commands of a command, which may also be used without one of them."""
+        group = command.add_subparsers(metavar="ACTION", dest="action", title="actions")
+        return _Commands(group, self._home, self._node, self._data)
+
 
 def _starting(commands: _Commands) -> None:
     lab = commands.add(
@@ -169,6 +174,21 @@ def _starting(commands: _Commands) -> None:
     up.add_argument("--name", metavar="NAME", help="the node's name (node)")
     up.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
     up.add_argument("--port", type=_port, default=0, help="port to listen on (a free one)")
+    up.add_argument(
+        "--join",
+        metavar="URL[#NODEID]",
+        type=_join,
+        action="append",
+        default=[],
+        help="link to the node there; its id says who must answer; may be given again",
+    )
+    up.add_argument(
+        "--network",
+        metavar="NAME",
+        type=_network,
+        default="main",
+        help="nodes of other networks are not talked to (main)",
+    )
     up.add_argument("--public-url", metavar="URL", help="how others reach this node")
     up.add_argument(
         "--allow-host",
@@ -195,6 +215,7 @@ def _starting(commands: _Commands) -> None:
 
 def _finding(commands: _Commands) -> None:
     commands.add("agents", "look:agents", "list the agents of the node")
+    commands.add("peers", "look:peers", "list the other nodes this one knows")
     card = commands.add("card", "look:card", "show one agent's card")
     card.add_argument("agent", metavar="AGENT")
     search = commands.add(
@@ -270,10 +291,46 @@ def _rights(commands: _Commands) -> None:
         command = commands.add(verb, f"rights:{verb}", about)
         command.add_argument("target", metavar="NODE", help="its id, all 32 characters")
     commands.add("callers", "rights:callers", "who called, how often and how long")
+    _tokens(commands)
+
+
+def _tokens(commands: _Commands) -> None:
     token = commands.add("token", "rights:token", "how other programs get in")
-    token.add_argument(
-        "action", metavar="show", nargs="?", choices=("show",), help="print the token itself"
+    actions = commands.below(token)
+    actions.add("show", "rights:token_show", "print the owner's token itself")
+    create = actions.add(
+        "create",
+        "rights:token_create",
+        "make a token for a program that should not be the owner",
+        example="aios-nb token create --scope chat --prefix tg:",
     )
+    create.add_argument(
+        "--scope", choices=("chat",), default="chat", help="what it is good for (chat)"
+    )
+    create.add_argument(
+        "--prefix", metavar="P", required=True, help="senders it speaks for, such as tg:"
+    )
+    create.add_argument(
+        "--as",
+        dest="as_whom",
+        choices=("owner",),
+        help="reach every agent of the node, also private ones",
+    )
+    actions.add("list", "rights:token_list", "list those that are good")
+    revoke = actions.add("revoke", "rights:token_revoke", "end one at once")
+    revoke.add_argument("id", metavar="ID")
+
+
+def _join(text: str) -> str:
+    from aios_nb.joining import JoinAddress
+
+    return str(JoinAddress.parse(text))
+
+
+def _network(text: str) -> str:
+    from aios_nb.joining import network_name
+
+    return network_name(text)
 
 
 def _port(text: str) -> int:

@@ -19,6 +19,7 @@ from aios_nb.cli.output import Paint, note
 from aios_nb.config import Settings
 from aios_nb.errors import AiosError, NotRunning, UsageError
 from aios_nb.home import Home, RunInfo
+from aios_nb.joining import addresses
 from aios_nb.richtext import one_line
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ def _settings(args: argparse.Namespace) -> Settings:
         port=args.port,
         public_url=args.public_url,
         allow_hosts=tuple(args.allow_host),
+        network=args.network,
+        join=addresses(args.join),
         conformance=args.conformance,
     )
 
@@ -205,8 +208,22 @@ def _welcome(node: Node, said: TextIO, own: Sequence[str]) -> None:
     first = next((name for name in own if name in names), "echo")
     more = f" and {len(names) - _SHOWN_AGENTS} more" if len(names) > _SHOWN_AGENTS else ""
     which = f" --node {run.name}"
-    print(f"{paint(run.name, 'bold')} is up at {run.url}", file=said)
+    network = node.settings.network
+    where = "" if network == Settings().network else f" in the network {network}"
+    print(f"{paint(run.name, 'bold')} is up at {run.url}{where}", file=said)
     print(f"  agents  {', '.join(names[:_SHOWN_AGENTS]) or 'none yet'}{more}", file=said)
     print(f"  ask     aios-nb ask{which} {first} hello", file=said)
     print(f"  chat    aios-nb chat{which}", file=said)
+    print(f"  join    {_how_to_join(node)}", file=said)
     print(paint("Ctrl-C stops it.", "dim"), file=said, flush=True)
+
+
+def _how_to_join(node: Node) -> str:
+    """What others type to link to this node."""
+    run, settings = _run_of(node), node.settings
+    url = settings.public_url or run.url
+    if settings.allow_hosts and not settings.public_url:
+        url = f"http://{settings.allow_hosts[0]}:{run.url.rpartition(':')[2]}"
+    network = settings.network
+    apart = "" if network == Settings().network else f" --network {network}"
+    return f"aios-nb up --join {url.rstrip('/')}#{run.node_id}{apart}"

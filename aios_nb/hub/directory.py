@@ -1,6 +1,6 @@
-"""What this node knows about agents: its own, published under its signature.
+"""The agents of this node, published under its signature.
 
-Gives ``search`` and ``resolve`` to the chat room; ``room.py`` shows it to the wire.
+``finding.py`` adds those of other nodes; ``room.py`` shows both to the wire.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 import logging
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from aios_nb.access import Access, Principal
@@ -20,7 +20,7 @@ from aios_nb.errors import NoSuchAgent, RecordError
 from aios_nb.hub.news import News
 from aios_nb.hub.words import WordIndex
 from aios_nb.identity import Identity, to_base64url
-from aios_nb.ports import Offer, Target
+from aios_nb.ports import Offer
 from aios_nb.records import (
     LIFETIME_MS,
     RECORD_VERSION,
@@ -42,12 +42,18 @@ from aios_nb.store import Store, Tx
 log = logging.getLogger("aios_nb.hub")
 
 _REF = re.compile(r"([a-z0-9][a-z0-9_-]{0,47})(?:@([a-z2-7]{4,32}))?")
-"""A name, alone or with a node's id; the start of the id is enough while it can only be ours."""
+"""A name, alone or with a node's id or the start of one."""
 _SHARED = frozenset({Access.NETWORK, Access.PUBLIC})
 
 
+def read_ref(ref: str) -> tuple[str, str | None] | None:
+    """The name and what was typed of the node's id; None for what names no agent."""
+    match = _REF.fullmatch(ref)
+    return None if match is None else (match[1], match[2])
+
+
 class Directory:
-    """The agents of this node. Is a ``ports.Finder``."""
+    """What this node offers, and the records that say so."""
 
     def __init__(
         self,
@@ -57,9 +63,9 @@ class Directory:
         epoch: int,
     ) -> None:
         self._identity = identity
-        self._node_id = identity.node_id
+        self.node_id = identity.node_id
         self._store = store
-        self._network = network
+        self.network = network
         self._epoch = epoch
         self._offers: dict[str, Offer] = {}
         self._records: dict[str, Signed] = {}
@@ -101,10 +107,10 @@ class Directory:
 
     async def _announce(self, name: str, scope: Scope, endpoint: tuple[str, str, int]) -> None:
         self._place = (name, scope, endpoint)
-        key = f"node/{self._network}/{self._node_id}/{scope}"
+        key = f"node/{self.network}/{self.node_id}/{scope}"
         record = node_record(
-            net=self._network,
-            node=self._node_id,
+            net=self.network,
+            node=self.node_id,
             name=name,
             scope=scope,
             endpoints=[endpoint],
@@ -115,12 +121,16 @@ class Directory:
         )
         self._node_record = await self._keep(record)
 
+    def node_record(self) -> bytes | None:
+        """Our record of this node, signed."""
+        return self._node_record.to_bytes() if self._node_record else None
+
     def wellknown(self) -> dict[str, Any]:
         """``/.well-known/aios.json``: who this is, under its signature."""
         signed = self._node_record
         return {
             "v": RECORD_VERSION,
-            "node_id": self._node_id,
+            "node_id": self.node_id,
             "record": to_base64url(signed.to_bytes()) if signed else None,
         }
 
@@ -138,12 +148,12 @@ class Directory:
     async def _sign(self, offer: Offer) -> None:
         card = offer.card
         record = agent_record(
-            net=self._network,
-            node=self._node_id,
+            net=self.network,
+            node=self.node_id,
             name=offer.name,
             access=offer.access,
             card=hashlib.sha256(card_bytes(card)).digest(),
-            seq=self._next_seq(f"agent/{self._network}/{self._node_id}/{offer.name}"),
+            seq=self._next_seq(f"agent/{self.network}/{self.node_id}/{offer.name}"),
             epoch=self._epoch,
             now_ms=_now_ms(),
             title=card.title,
@@ -180,7 +190,7 @@ class Directory:
         return next_seq(rows[0][0] if rows else None, _now_ms())
 
     def _stored(self, name: str) -> Signed | None:
-        key = f"agent/{self._network}/{self._node_id}/{name}"
+        key = f"agent/{self.network}/{self.node_id}/{name}"
         rows = self._store.read("SELECT bytes FROM records WHERE key = ?", (key,))
         try:
             return parse(rows[0][0]) if rows else None
@@ -188,20 +198,26 @@ class Directory:
             log.warning("a stored record of %s cannot be read: %s", name, error)
             return None
 
-    # Finding (ports.Finder) -----------------------------------------------------------------
+    # Finding -----------------------------------------------------------------------------
 
-    def resolve(self, ref: str, caller: Principal) -> Target:
-        match = _REF.fullmatch(ref)
-        if match is not None:
-            name, node = match.groups()
+    def local(self, ref: str, caller: Principal) -> Offer:
+        """One of our agents. Raises ``NoSuchAgent``, also when the caller may not call it."""
+        named = read_ref(ref)
+        if named is not None:
+            name, node = named
             offer = self._offers.get(name)
-            here = node is None or self._node_id.startswith(node)
+            here = node is None or self.node_id.startswith(node)
             if offer is not None and here and caller.may_call(offer.access):
                 return offer
-        raise self._no_such(ref, caller)
+        raise self.no_such(ref, caller)
 
-    def _no_such(self, ref: str, caller: Principal) -> NoSuchAgent:
-        names = [offer.name for offer in self._visible(caller)]
+    def has(self, name: str) -> bool:
+        """Whether this node offers an agent of that name to anyone."""
+        return name in self._offers
+
+    def no_such(self, ref: str, caller: Principal, more: Iterable[str] = ()) -> NoSuchAgent:
+        """The error for a name that leads nowhere, with near ones: ours and those of ``more``."""
+        names = dict.fromkeys([*(offer.name for offer in self._visible(caller)), *more])
         near = difflib.get_close_matches(ref.partition("@")[0].lower(), names, 3, 0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else "`aios-nb agents` lists them"
         return NoSuchAgent(f"no such agent: {ref[:96]}", hint=hint, near=near)
@@ -224,7 +240,7 @@ class Directory:
         return AgentRow(
             offer.id,
             offer.name,
-            self._node_id,
+            self.node_id,
             offer.card.title,
             offer.card.about,
             tuple(offer.card.tags),
@@ -237,8 +253,8 @@ class Directory:
 
     def own(self, ref: str, caller: Principal) -> tuple[Offer, Signed | None]:
         """One of our agents with its record, if it has one."""
-        name = self.resolve(ref, caller).id.partition("@")[0]
-        return self._offers[name], self._records.get(name)
+        offer = self.local(ref, caller)
+        return offer, self._records.get(offer.name)
 
     def rows(self, caller: Principal) -> list[AgentRow]:
         """All agents this caller may call, by name."""

@@ -6,19 +6,28 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aios_nb import params as p
-from aios_nb.access import Principal
+from aios_nb.access import Caller, Principal
+from aios_nb.errors import NoSuchAgent
 from aios_nb.hub.directory import Directory
+from aios_nb.hub.finding import Finding
 from aios_nb.hub.news import AgentWatch
 from aios_nb.identity import to_base64url
+
+_OVER_A_LINK = frozenset({Caller.KNOWN, Caller.NODE, Caller.ANYONE})
+"""They are told about our own agents and nothing else: we ask nobody on their behalf."""
 
 
 class Hub:
     """Finding agents, as programs ask for it."""
 
     def __init__(
-        self, directory: Directory, stop_offering: Callable[[str], Awaitable[None]]
+        self,
+        directory: Directory,
+        finding: Finding,
+        stop_offering: Callable[[str], Awaitable[None]],
     ) -> None:
         self._directory = directory
+        self._finding = finding
         self._stop_offering = stop_offering
 
     def list(self, principal: Principal, _: p.Nothing) -> dict[str, Any]:
@@ -27,14 +36,31 @@ class Hub:
     def search(self, principal: Principal, params: p.Search) -> dict[str, Any]:
         return {"agents": self._directory.search(params.query, params.limit, principal)}
 
-    def card(self, principal: Principal, params: p.Agent) -> dict[str, Any]:
+    def card(
+        self, principal: Principal, params: p.Agent
+    ) -> dict[str, Any] | Awaitable[dict[str, Any]]:
         """The card and, if the agent is published, the record that vouches for it."""
-        offer, signed = self._directory.own(params.agent, principal)
+        if principal.kind in _OVER_A_LINK:
+            return self._own_card(principal, params.agent)
+        try:
+            target = self._finding.resolve(params.agent, principal)
+        except NoSuchAgent:
+            return self._card_from_afar(principal, params.agent)
+        if target.is_remote:
+            return self._card_from_afar(principal, params.agent)
+        return self._own_card(principal, target.id)
+
+    def _own_card(self, principal: Principal, agent: str) -> dict[str, Any]:
+        offer, signed = self._directory.own(agent, principal)
         return {
             "card": offer.card,
             "record": to_base64url(signed.to_bytes()) if signed else None,
             "verified": True,  # our own: whoever reads this knows whom they asked
         }
+
+    async def _card_from_afar(self, principal: Principal, agent: str) -> dict[str, Any]:
+        told = await self._finding.remote_card(agent, principal)
+        return {"card": told.card, "record": told.record, "verified": told.verified}
 
     async def withdraw(self, principal: Principal, params: p.AgentName) -> dict[str, Any]:
         offer, _ = self._directory.own(params.name, principal)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -57,7 +58,7 @@ def test_up_without_json_says_how_to_ask(cli):
     )
     assert process.stdout is not None
     try:
-        lines = [process.stdout.readline() for _ in range(4)]
+        lines = [process.stdout.readline() for _ in range(5)]
     finally:
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
@@ -65,6 +66,45 @@ def test_up_without_json_says_how_to_ask(cli):
     assert lines[0].startswith("carol is up at http://127.0.0.1:")
     assert "echo" in lines[1]
     assert "aios-nb ask --node carol" in lines[2]
+    url = lines[0].split()[-1]
+    assert re.fullmatch(rf"  join    aios-nb up --join {url}#[a-z2-7]{{32}}\n", lines[4])
+
+
+@pytest.mark.parametrize(
+    ("args", "url"),
+    [
+        (["--public-url", "https://agents.example.org/"], "https://agents.example.org"),
+        (["--allow-host", "lab.example.org", "--port", "0"], r"http://lab\.example\.org:[0-9]+"),
+        ([], r"http://127\.0\.0\.1:[0-9]+"),
+    ],
+)
+def test_up_says_how_others_join_and_in_which_network(cli, args, url):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "aios_nb", "up", "--network", "lab", *args],
+        env=_env(cli),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        lines = [process.stdout.readline() for _ in range(5)]
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert lines[0].endswith(" in the network lab\n")
+    said = lines[4].split(maxsplit=1)[1]
+    assert re.fullmatch(rf"aios-nb up --join {url}#[a-z2-7]{{32}} --network lab\n", said)
+
+
+def test_a_node_that_knows_no_other_says_how_to_join_one(cli):
+    up = cli.start("--name", "alice")
+    try:
+        done = cli("peers")
+        assert (done.returncode, done.stdout) == (0, "")
+        assert "--join URL" in done.stderr
+        assert cli.json("peers") == {"peers": []}
+    finally:
+        up.stop()
 
 
 @pytest.mark.parametrize(
@@ -177,6 +217,12 @@ def test_lab_opens_the_quickstart_of_a_checkout(tmp_path):
         (["ask"], "AGENT"),
         (["status", "--bogus"], "--bogus"),
         (["up", "--port", "99999"], "99999"),
+        (["up", "--join", "ftp://example.org"], "is not the URL of a node"),
+        (["up", "--join", "127.0.0.1:8765"], "is not the URL of a node"),
+        (["up", "--join", "http://me:s3cret@example.org"], "no user or password"),
+        (["up", "--join", "http://example.org/path"], "more than scheme, host and port"),
+        (["up", "--join", "http://example.org#short"], "32 characters"),
+        (["up", "--network", "No Name"], "cannot be the name of a network"),
         (["search", "-n", "0", "x"], "between"),
         (["ask", "echo", "--deadline", "-1", "x"], "deadline"),
     ],

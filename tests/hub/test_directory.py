@@ -11,7 +11,7 @@ import pytest
 
 from aios_nb.access import ANYONE, Caller, Principal, owner_of
 from aios_nb.agents.definition import describe
-from aios_nb.errors import NoSuchAgent
+from aios_nb.errors import NoSuchAgent, Unreachable
 from aios_nb.identity import from_base64url
 from aios_nb.records import AgentRecord, NodeRecord, check_time, parse
 from tests.sites import TestSite
@@ -139,16 +139,16 @@ def test_who_may_not_call_an_agent_does_not_see_it(site: TestSite) -> None:
     assert seen["node"] == {"adder", "weather"}
     assert seen["anyone"] == {"weather"}
     with pytest.raises(NoSuchAgent) as hidden:
-        site.on_loop(lambda: directory(site).resolve("diary", ANYONE))
+        site.on_loop(lambda: directory(site).local("diary", ANYONE))
     with pytest.raises(NoSuchAgent) as missing:
-        site.on_loop(lambda: directory(site).resolve("diaries", ANYONE))
+        site.on_loop(lambda: directory(site).local("diaries", ANYONE))
     assert hidden.value.message.replace("diary", "") == missing.value.message.replace("diaries", "")
     assert hidden.value.data["near"] == []
 
 
 def test_an_id_with_another_nodes_name_is_not_ours(site: TestSite) -> None:
     assert site.call("agents.card", agent=f"adder@{site.node.node_id}")["card"]["name"] == "adder"
-    with pytest.raises(NoSuchAgent):
+    with pytest.raises(Unreachable):
         site.call("agents.card", agent=f"adder@{'a' * 32}")
 
 
