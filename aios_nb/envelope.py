@@ -169,6 +169,8 @@ class Content(msgspec.Struct, omit_defaults=True):
     status: str | None = None
     data: Any = None
     files: list[FileRef] | None = None
+    question: str | None = None
+    """With status ``input_required``: the id of the question in ``result``."""
 
 
 class Envelope(msgspec.Struct, omit_defaults=True):

@@ -184,7 +184,10 @@ def from_wire(error: dict[str, Any]) -> RpcError:
     data = dict(error.get("data") or {})
     hint = data.pop("hint", None)
     cls = _BY_CODE.get(error.get("code", 0), RpcError)
-    found = cls(str(error.get("message", "unknown error")), hint=hint, **data)
+    found = cls(
+        str(error.get("message", "unknown error")), hint=None if hint is None else str(hint)
+    )
+    found.data.update(data)  # not as arguments: another program chose these names
     if cls is RpcError:
         found.data.setdefault("code", error.get("code"))
     return found

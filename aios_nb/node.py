@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-from aios_nb.access import Principal, owner_of
+from aios_nb.access import Caller, Principal, looks_strange, owner_of
 from aios_nb.agents.definition import Definition, describe
 from aios_nb.config import Settings
 from aios_nb.envelope import AgentRow
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from aios_nb.blobs import BlobStore
     from aios_nb.identity import Identity
     from aios_nb.records import Scope
-    from aios_nb.store import Tx
+    from aios_nb.store import Store, Tx
     from aios_nb.wire.dispatch import Dispatcher
     from aios_nb.wire.methods import Method
 
@@ -190,12 +190,16 @@ class Rooms:
         from aios_nb.chat import Chat
         from aios_nb.chat.paper import Paper
         from aios_nb.client.local import LocalClient
+        from aios_nb.hub.bindings import Bindings
         from aios_nb.hub.directory import Directory
+        from aios_nb.hub.finding import Finding
         from aios_nb.hub.room import Hub
         from aios_nb.identity import Identity
-        from aios_nb.reception import Reception
-        from aios_nb.records import next_epoch
+        from aios_nb.joining import JoinAddress
+        from aios_nb.nodes import KnownNodes
+        from aios_nb.reception import Reception, TokenDesk
         from aios_nb.store import Store
+        from aios_nb.tokens import Tokens
         from aios_nb.uploads import Uploads
         from aios_nb.wire.conformance import CONFORMANCE
         from aios_nb.wire.dispatch import Dispatcher
@@ -207,24 +211,23 @@ class Rooms:
         store = Store.open(home.db_path(name))
         self._closers.append(store.close)
 
-        def next_life(tx: Tx) -> int:
-            _check_owner(tx, node_id, name)
-            row = tx.execute("SELECT value FROM meta WHERE key = 'epoch'").fetchone()
-            epoch = next_epoch(row[0] if row else None, int(time.time() * 1000))
-            tx.execute("INSERT OR REPLACE INTO meta VALUES ('epoch', ?)", (epoch,))
-            return epoch
-
-        epoch = store.now(next_life)
-        blobs = BlobStore(home.blobs_path(name), store, limits)
+        epoch = store.now(lambda tx: _next_life(tx, node_id, name))
+        self.nodes = KnownNodes(store, home, node_id)
+        self.tokens = Tokens(store)
+        blobs = BlobStore(home.blobs_path(name), store, limits, self._is_stranger)
         self.host_room = AgentHost(node_id, blobs, limits)
         self._closers.append(self.host_room.close)
         self.directory = Directory(identity, store, settings.network, epoch)
-        self.chat = Chat(node_id, store, self.directory, blobs, limits)
+        self.finding = Finding(self.directory, Bindings(store))
+        self.chat = Chat(node_id, store, self.finding, blobs, limits, self._is_stranger)
         self._closers.append(self.chat.close)
+        self._link(identity, store, blobs, epoch)
         reception = Reception(
             node_id,
             name,
             store,
+            self.nodes,
+            peers=self.links.peers,
             agents=lambda caller: len(self.directory.rows(caller)),
             counted=lambda: self.chat.callers.counted,
         )
@@ -232,10 +235,11 @@ class Rooms:
             {
                 "node": reception,
                 "nodes": reception,
-                "agents": Hub(self.directory, self.withdraw),
+                "tokens": TokenDesk(self.tokens),
+                "agents": Hub(self.directory, self.finding, self.withdraw),
                 "chat": self.chat,
-                "aios": Paper(self.chat),
-                "blobs": Uploads(blobs, limits),
+                "aios": Paper(self.chat, self.nodes.weakest),
+                "blobs": Uploads(blobs, limits, self._was_shown),
             },
             extra=(*methods, *(CONFORMANCE if settings.conformance else ())),
             limits=limits,
@@ -246,16 +250,67 @@ class Rooms:
         for definition in definitions:
             await self.host(definition)
         self.client = LocalClient(dispatcher, owner_of(node_id), node_id, name)
-        await self.chat.start()
+        self.links.open(dispatcher)
+        await self.chat.start(self._again)
         info = await self._serve(identity, dispatcher, blobs)
+        for address in map(JoinAddress.parse, settings.join):
+            self.links.join(address.url, address.node_id)
         reception.url = settings.public_url or info.url
         self._upkeep = asyncio.create_task(self._keep_up())
         return info
+
+    def _link(self, identity: Identity, store: Store, blobs: BlobStore, epoch: int) -> None:
+        """The way to other nodes, and what goes over it."""
+        from aios_nb.chat.carrying import Carrying
+        from aios_nb.chat.couriers import Couriers
+        from aios_nb.joining import Pins
+        from aios_nb.wire.peer.links import PeerLinks
+
+        settings = self._settings
+        self.links = PeerLinks(
+            identity,
+            settings.network,
+            limits=settings.limits,
+            name=self._claim.name,
+            epoch=epoch,
+            standing=self.nodes.standing,
+            lookup=self._neighbours,
+            record=self.directory.node_record,
+            pins=Pins(store),
+            on_down=self.chat.lost,
+        )
+        # Closed after the chat room: whoever waits for a run is told that it was interrupted.
+        self._closers.insert(-1, self.links.close)
+        couriers = Couriers(self.links, blobs, settings.limits.file_bytes)
+        self.carrying = Carrying(identity.node_id, self.links, couriers)
+        self.chat.exchange.files = couriers
+        self.finding.connect(self.links, self.carrying.to, self.links.linked)
+        self.nodes.on_change = self.links.review
+
+    def _again(self, caller: Principal, path: Sequence[str]) -> Principal | None:
+        """A caller of the last life with the rights it has now."""
+        if caller.kind is Caller.TOKEN:
+            return self.tokens.caller(caller.id)
+        return self.nodes.weakest(caller, path) if caller.is_node else caller
+
+    def _neighbours(self, node_id: str) -> list[str]:
+        """Where a node of the same home is."""
+        return [run.url for run in self._claim.home.running() if run.node_id == node_id]
+
+    def _is_stranger(self, caller: str) -> bool:
+        return looks_strange(caller) and self.nodes.standing(caller) is not Caller.KNOWN
+
+    def _was_shown(self, reader: Principal, message_id: str, sha256: str) -> bool:
+        """Whether a node was sent this file: with what we asked it, or with our answer."""
+        return self.carrying.shares(reader, message_id, sha256) or self.chat.gave(
+            reader, message_id, sha256
+        )
 
     async def _serve(self, identity: Identity, dispatcher: Dispatcher, blobs: BlobStore) -> RunInfo:
         """Open the door, and sign where it is."""
         from aios_nb.identity import answer_hello
         from aios_nb.wire.guard import Guard
+        from aios_nb.wire.peer.frames import SUBPROTOCOL
         from aios_nb.wire.server import Server
 
         settings, name, node_id = self._settings, self._claim.name, identity.node_id
@@ -266,6 +321,7 @@ class Rooms:
             limits=settings.limits,
             public_url=settings.public_url,
             allow_hosts=settings.allow_hosts,
+            scoped=self.tokens.lookup,
             conformance=settings.conformance,
         )
         server = Server(
@@ -275,10 +331,11 @@ class Rooms:
             lambda nonce: answer_hello(identity, nonce, port),
             self.directory.wellknown,
             limits=settings.limits,
+            links={SUBPROTOCOL: self.links.serve},
         )
         host, port = await server.start(settings.host, settings.port)
-        # Closed after the chat room: whoever waits for a run is told that it was interrupted.
-        self._closers.insert(-1, server.stop)
+        self.tokens.on_revoked = server.shut_out
+        self._closers.insert(-2, server.stop)  # after the links, which came in through it
         await self.directory.announce(name, *_place(settings, host, port))
         url = f"http://{_dialled(host)}:{port}"
         return RunInfo(name=name, node_id=node_id, url=url, token=token)
@@ -335,6 +392,17 @@ class Rooms:
                 await closer()
             except Exception:
                 log.exception("stopping")
+
+
+def _next_life(tx: Tx, node_id: str, name: str) -> int:
+    """The epoch of this start, saved before anyone sees it."""
+    from aios_nb.records import next_epoch
+
+    _check_owner(tx, node_id, name)
+    row = tx.execute("SELECT value FROM meta WHERE key = 'epoch'").fetchone()
+    epoch = next_epoch(row[0] if row else None, int(time.time() * 1000))
+    tx.execute("INSERT OR REPLACE INTO meta VALUES ('epoch', ?)", (epoch,))
+    return epoch
 
 
 def _check_owner(tx: Tx, node_id: str, name: str) -> None:

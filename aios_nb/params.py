@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -35,6 +35,17 @@ class Nothing(Params, frozen=True):
 
 class NodeRef(Params, frozen=True):
     node: NodeId
+
+
+class NewToken(Params, frozen=True):
+    scope: Annotated[str, Meta(max_length=40)]
+    prefix: Annotated[str, Meta(max_length=128)]
+    as_: Literal["owner"] | None = msgspec.field(default=None, name="as")
+    """With the rights of the owner instead of those of a known node."""
+
+
+class TokenRef(Params, frozen=True):
+    id: Id
 
 
 class Search(Params, frozen=True):
@@ -79,6 +90,8 @@ class Stream(Params, frozen=True):
     """As in ``Send``; a stream is waited for anyway."""
     deadline_s: Deadline = DEADLINE_DEFAULT_S
     offset: Annotated[int, Meta(ge=0)] = 0
+    question: Id | None = None
+    """A question that is known already: go on beyond it instead of ending with it."""
 
 
 class Post(Params, frozen=True):

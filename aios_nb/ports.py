@@ -27,6 +27,10 @@ class Run(Protocol):
     def cancelled(self) -> bool: ...
 
     @property
+    def stranger(self) -> bool:
+        """Asked for by someone nobody vouched for: gets what the owner leaves free."""
+
+    @property
     def patient(self) -> bool:
         """Nobody waits at the other end: a host that is away is tried until the deadline."""
 
@@ -76,6 +80,10 @@ class Target(Protocol):
         """Agents it may call with its owner's rights instead of its caller's."""
 
     @property
+    def is_remote(self) -> bool:
+        """Hosted by another node, which alone says what it lets us do."""
+
+    @property
     def carrier(self) -> Carrier: ...
 
 
@@ -122,13 +130,20 @@ class Finder(Protocol):
     async def seek(self, ref: str, caller: Principal) -> Target:
         """The same, and asks joined nodes for a name that is not known here."""
 
+    async def check(self, ref: str, caller: Principal) -> Target:
+        """The same, and asks its node whether it is there; one that is away is believed."""
+
     def search(self, words: str, limit: int, caller: Principal) -> Sequence[AgentRow]: ...
 
 
 class Blobs(Protocol):
     """Files by hash. A file that is missing and one that is not yours look the same."""
 
-    def put(self, content: bytes, name: str, mime: str, owner: str) -> Awaitable[FileRef]: ...
+    def put(
+        self, content: bytes, name: str, mime: str, owner: str, *, stranger: bool = False
+    ) -> Awaitable[FileRef]:
+        """Keep these bytes; ``stranger``: at the expense of the strangers' room."""
+
     def may_read(self, sha256: str, reader: Principal) -> bool: ...
     def read(self, sha256: str) -> bytes: ...
 
@@ -180,6 +195,9 @@ class Links(Protocol):
 
     async def news(self, node_id: str, within_s: float) -> None:
         """Return when that node may have become reachable, or after so many seconds."""
+
+    async def met(self, within_s: float) -> None:
+        """Return when every joined node was dialled once, or after so many seconds."""
 
     def joined(self) -> Sequence[str]:
         """The nodes to ask for agents that are not here, by id, as far as known yet."""

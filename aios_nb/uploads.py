@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from aios_nb import params as p
@@ -18,12 +18,17 @@ UPLOADS = 32
 STALE_S = 60.0
 
 
+Shared = Callable[[Principal, str, str], bool]
+"""Whether a node was shown a file (by its hash) with a message (by its id)."""
+
+
 class Uploads:
     """The two methods by which our own clients move files."""
 
-    def __init__(self, blobs: BlobStore, limits: Limits) -> None:
+    def __init__(self, blobs: BlobStore, limits: Limits, shared: Shared) -> None:
         self._blobs = blobs
         self._limits = limits
+        self._shared = shared
         self._parts: dict[tuple[str, str], tuple[bytearray, float]] = {}
 
     async def put(self, principal: Principal, params: p.BlobPut) -> dict[str, Any]:
@@ -60,7 +65,7 @@ class Uploads:
 
     def get(self, principal: Principal, params: p.BlobGet) -> dict[str, Any]:
         path = self._blobs.open_path(params.sha256)
-        if path is None or not self._blobs.may_read(params.sha256, principal):
+        if path is None or not self._may_read(principal, params):
             raise InvalidParams("no such file")
         with path.open("rb") as source:
             source.seek(min(params.offset, self._limits.file_bytes))  # some disks refuse more
@@ -70,3 +75,11 @@ class Uploads:
                 "size": path.stat().st_size,
                 "chunk": source.read(CHUNK_BYTES),
             }
+
+    def _may_read(self, principal: Principal, params: p.BlobGet) -> bool:
+        """A node reads what came with a message between the two of us; others what is theirs."""
+        if not principal.is_node:
+            return self._blobs.may_read(params.sha256, principal)
+        return params.message_id is not None and self._shared(
+            principal, params.message_id, params.sha256
+        )

@@ -1,14 +1,17 @@
 """A node as ``aios-nb up --json`` starts it, with one more method: a stateless echo.
 
 ``bench.echo`` goes the whole road (guard, dispatch, JSON) and does no work, to time the road.
-``python -m aios_nb.bench.bare`` prints the ready line and runs until it is told to stop.
+``python -m aios_nb.bench.bare`` prints the ready line and runs until it is told to stop; with
+``--join`` it is linked to another node.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import signal
 import threading
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from aios_nb.access import Caller, Principal
@@ -30,12 +33,14 @@ def _echo(_: Principal, params: Echo) -> dict[str, str]:
     return {"text": params.task}
 
 
-ECHO = Method("bench.echo", Echo, frozenset({Caller.OWNER}), handler=_echo)
+_CALLERS = frozenset({Caller.OWNER, Caller.KNOWN, Caller.NODE})
+ECHO = Method("bench.echo", Echo, _CALLERS, handler=_echo)
 
 
-def start(name: str) -> tuple[Node, dict[str, Any]]:
+def start(name: str, join: Sequence[str] = ()) -> tuple[Node, dict[str, Any]]:
     """A running node with the bench agents, and what to print when it is ready."""
-    node = Node(Settings(name=name), load_agents("aios_nb.bench.agents"), methods=[ECHO]).start()
+    settings = Settings(name=name, join=tuple(join))
+    node = Node(settings, load_agents("aios_nb.bench.agents"), methods=[ECHO]).start()
     run = node.run_info or _never()
     return node, {"url": run.url, "token": run.token, "node_id": run.node_id}
 
@@ -45,10 +50,14 @@ def _never() -> NoReturn:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--name", default="bench")
+    parser.add_argument("--join", action="append", default=[], metavar="URL#NODEID")
+    options = parser.parse_args()
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     own_process()
-    node, ready = start("bench")
+    node, ready = start(options.name, options.join)
     print(json.dumps(ready), flush=True)
     stop.wait()
     node.stop()

@@ -45,6 +45,11 @@ def call_for(target: Target) -> Call:
         return Events(target.concurrency, target.chunks)
     if target.work == "stream":
         return ChatStream(target.concurrency, target.agent, target.chunks)
+    if target.work in {"message", "message-stream"}:
+        from aios_nb.bench import envelopes
+
+        streamed = target.work == "message-stream"
+        return envelopes.MessageStream(target) if streamed else envelopes.MessageSend(target)
     if target.work == "send":
         return ChatSend(target.concurrency, target.agent, keep=target.keep_conversation)
     return BenchEcho(target.concurrency)
@@ -122,10 +127,19 @@ class Events:
 # JSON-RPC ------------------------------------------------------------------------------
 
 
+class Said(msgspec.Struct):
+    """The content of a response envelope."""
+
+    result: str | None = None
+    status: str = ""
+
+
 class Result(msgspec.Struct):
     text: str | None = None
     conversation: str = ""
     status: str = ""
+    message_type: str = ""
+    content: Said | None = None
 
 
 class Piece(msgspec.Struct):
@@ -201,9 +215,14 @@ class Rpc:
             return "neither a result nor an error"
         if incoming.id != self._id[slot]:
             return f"the reply to another call: id {incoming.id}, not {self._id[slot]}"
-        if result.text != self._text[slot]:
-            return f"another text: {quoted((result.text or '').encode())}"
+        text = self.text_of(result)
+        if text != self._text[slot]:
+            return f"another text: {quoted((text or '').encode())}"
         return self.accept(slot, result)
+
+    def text_of(self, result: Result) -> str | None:
+        """Where the text is that must be the one that was sent."""
+        return result.text
 
     def accept(self, slot: int, result: Result) -> str | None:
         """Look at the rest of a result whose text is right."""
@@ -325,9 +344,13 @@ class ChatStream(Rpc):
         salt = self._salt[slot]
         self._text[slot] = "".join(chunk(salt, place) for place in range(self._chunks))
         problem = self.answer(slot, last)
-        if problem is None and "".join(self._parts[slot]) != self._text[slot]:
+        if problem is None and not self.joins("".join(self._parts[slot]), self._text[slot]):
             return "the pieces do not join to the text"
         return problem
+
+    def joins(self, pieces: str, text: str) -> bool:
+        """Whether what came in pieces is what it should be."""
+        return pieces == text
 
 
 def quoted(body: bytes) -> str:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -26,6 +27,7 @@ READY_WAIT_S = 60.0
 END_WAIT_S = 10.0
 SAID_BYTES = 2000
 """How much of a failed child's last words is quoted."""
+ALLOWED_AT_ONCE = 100
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 AGENTS_FILE = Path(__file__).with_name("agents.py")
 
@@ -161,18 +163,53 @@ def baseline(kind: str) -> contextlib.AbstractContextManager[Contestant]:
     return running(kind, ["-m", "aios_nb.bench.baselines", kind], child_env())
 
 
+def _home() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="aios-bench-", ignore_cleanup_errors=True)
+
+
 @contextlib.contextmanager
 def _at_home(name: str, *arguments: str) -> Iterator[Contestant]:
-    with (
-        tempfile.TemporaryDirectory(prefix="aios-bench-", ignore_cleanup_errors=True) as home,
-        running(name, arguments, child_env(AIOS_HOME=home)) as contestant,
-    ):
+    with _home() as home, running(name, arguments, child_env(AIOS_HOME=home)) as contestant:
         yield contestant
 
 
 def node() -> contextlib.AbstractContextManager[Contestant]:
     """Our node with the bench agents and ``bench.echo``, in a home of its own."""
     return _at_home("node", "-m", "aios_nb.bench.bare")
+
+
+@contextlib.contextmanager
+def two_nodes() -> Iterator[tuple[Contestant, Contestant]]:
+    """Two of these in two homes, of which the first is joined to the second and allowed there."""
+    bare = ["-m", "aios_nb.bench.bare"]
+    with (
+        _home() as here,
+        _home() as there,
+        running("far node", [*bare, "--name", "far"], child_env(AIOS_HOME=there)) as far,
+    ):
+        join = f"{far.ready['url']}#{far.ready['node_id']}"
+        arguments = [*bare, "--name", "near", "--join", join]
+        with running("near node", arguments, child_env(AIOS_HOME=here)) as near:
+            allow(far, [near.ready["node_id"]])
+            yield near, far
+
+
+def allow(node: Contestant, others: Sequence[str]) -> None:
+    """Let these nodes call what known nodes may, at their own pace."""
+    for at in range(0, len(others), ALLOWED_AT_ONCE):
+        batch = [
+            {"jsonrpc": "2.0", "id": number, "method": "nodes.allow", "params": {"node": other}}
+            for number, other in enumerate(others[at : at + ALLOWED_AT_ONCE])
+        ]
+        request = urllib.request.Request(  # noqa: S310 (our own child's address)
+            f"{node.ready['url']}/rpc",
+            msgspec.json.encode(batch),
+            {"Content-Type": "application/json", "Authorization": f"Bearer {node.ready['token']}"},
+        )
+        with urllib.request.urlopen(request) as reply:  # noqa: S310
+            answers = msgspec.json.decode(reply.read())
+        if any("result" not in answer for answer in answers):
+            raise Broken(f"nodes were not allowed: {answers[0]}")
 
 
 def command() -> contextlib.AbstractContextManager[Contestant]:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 import msgspec
 
 from aios_nb.bench.lanes import HttpSession
+from aios_nb.bench.peers import Aside, IdleLinks, PeerSession
 from aios_nb.bench.session import Session
 from aios_nb.bench.sockets import WsSession
 from aios_nb.bench.spec import Answer, Broken, Command, Drive, Open, Target
@@ -22,6 +23,10 @@ from aios_nb.bench.spec import Answer, Broken, Command, Drive, Open, Target
 
 def session_for(target: Target) -> Session:
     """Connections of the kind this target asks for; not opened yet."""
+    if target.wire == "peer":
+        if target.side == "idle":
+            return IdleLinks(target)
+        return PeerSession(target) if target.side is None else Aside(target)
     return WsSession(target) if target.wire == "ws" else HttpSession(target)
 
 

@@ -9,6 +9,9 @@ import msgspec
 
 from aios_nb.bench.generator import Generator
 
+INFORMATION = "none: for information"
+"""The target of a scenario whose figures are only to be known."""
+
 
 class Row(msgspec.Struct, kw_only=True):
     """One line of a table. ``met`` is None where there is no target to meet."""

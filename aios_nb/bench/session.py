@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from aios_nb.bench import usage
@@ -55,11 +56,11 @@ class Session:
         self._wrong, self._first_wrong = 0, None
         pace = pace_for(self, load)
         self._pace = pace
-        pid = self.target.pid
+        pids = (self.target.pid, self.target.other_pid)
         gc.collect()
         gc.disable()
         try:
-            before = usage.process_ns(pid) if pid else None
+            before = [usage.process_ns(pid) if pid else None for pid in pids]
             own = time.process_time()
             started = now()
             pace.start(started)
@@ -69,17 +70,24 @@ class Session:
                 raise Broken(f"replies that never came from {self.target.url}") from None
             ended = now()
             own = time.process_time() - own
-            after = usage.process_ns(pid) if pid else None
+            after = [usage.process_ns(pid) if pid else None for pid in pids]
         finally:
             gc.enable()
             self._pace = None
-        return self._window(load, ended - started, usage.used_ns(before, after), own, pace.lags)
+        used = list(map(usage.used_ns, before, after))
+        return self._window(load, ended - started, used, own, pace.lags)
 
     def _window(
-        self, load: Load, seconds: float, cpu_ns: int | None, own_s: float, lags: list[float]
+        self,
+        load: Load,
+        seconds: float,
+        used_ns: Sequence[int | None],
+        own_s: float,
+        lags: list[float],
     ) -> Window:
         ordered = sorted(self._latencies)
         count = len(ordered)
+        used = [ns / 1e3 / count if ns is not None and count else None for ns in used_ns]
         return Window(
             replies=count,
             wrong=self._wrong,
@@ -91,7 +99,8 @@ class Session:
             low=ordered[0] * 1e3 if count else 0.0,
             high=ordered[-1] * 1e3 if count else 0.0,
             first_p50=percentile(sorted(self._firsts), 0.5) * 1e3 if self._firsts else None,
-            cpu_us=cpu_ns / 1e3 / count if cpu_ns is not None and count else None,
+            cpu_us=used[0],
+            other_us=used[1],
             client_us=own_s * 1e6 / count if count else 0.0,
             lag_p99=percentile(sorted(lags), 0.99) * 1e3,
             samples=[value * 1e3 for value in self._latencies] if load.keep else [],

@@ -10,7 +10,7 @@ import msgspec
 
 from aios_nb.errors import AiosError
 
-Work = Literal["echo", "rpc", "send", "events", "stream"]
+Work = Literal["echo", "rpc", "send", "events", "stream", "message", "message-stream"]
 
 
 class Broken(AiosError):
@@ -18,10 +18,13 @@ class Broken(AiosError):
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """Where to send, what, and over how many connections (on ``ws``: how many in flight on one)."""
+    """Where to send, what, and over how many connections.
+
+    On ``ws`` and ``peer``: how many in flight on one.
+    """
 
     url: str
-    wire: Literal["http", "ws"] = "http"
+    wire: Literal["http", "ws", "peer"] = "http"
     path: str = "/rpc"
     work: Work
     concurrency: int
@@ -33,6 +36,13 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     chunks: int = 0
     pid: int | None = None
     """The server's process, whose CPU time is read around each window."""
+    other_pid: int | None = None
+    """A second node that has a part in every call."""
+    seed: str = ""
+    """On ``peer``: what the key of the client's node is made from (``keys.identity``)."""
+    side: Literal["read", "stalled", "idle"] | None = None
+    """On ``peer``, not to be driven: streams that begin at once and are read, or are not; or
+    ``concurrency`` links on which nothing is said."""
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +71,8 @@ class Window(msgspec.Struct, kw_only=True):
     """Time to the first piece of a streamed reply."""
     cpu_us: float | None = None
     """Server CPU per reply; None where the system does not tell."""
+    other_us: float | None = None
+    """The same of the second node."""
     client_us: float = 0.0
     lag_p99: float = 0.0
     """Open loop: how late the generator itself sent."""

@@ -13,7 +13,7 @@ from aios_nb.chat.log import Draft, Log, Place
 from aios_nb.chat.reading import Reader
 from aios_nb.chat.runs import Run
 from aios_nb.envelope import AgentRow, Event, FileRef, Kind, Outcome, Sender, Status, new_id
-from aios_nb.errors import Cancelled, InvalidParams
+from aios_nb.errors import Cancelled, InvalidParams, NoSuchAgent
 from aios_nb.ports import Finder, Target
 
 if TYPE_CHECKING:
@@ -43,8 +43,11 @@ class Backstage:
         self, run: Run, agent: str, text: str, data: Any, files: Sequence[FileRef]
     ) -> Outcome:
         """Ask another agent in a child conversation, with the hops and the time that are left."""
-        target = self._target_for(run, agent)
+        target, trusted = await self._target_for(run, agent)
         path = (*run.task.path, run.task.agent)
+        if trusted and target.is_remote:
+            # In its owner's name: the nodes before us take no part in it, nor lower its rights.
+            path = (self._exchange.node_id, run.task.agent)
         check_route(path, target.id, run.task.max_hops)
         call = await self._exchange.take(
             Request(
@@ -75,28 +78,43 @@ class Backstage:
             raise
         return outcome_of(child)
 
-    def _target_for(self, run: Run, agent: str) -> Target:
+    async def _target_for(self, run: Run, agent: str) -> tuple[Target, bool]:
         """With the rights of whoever asked first, unless the agent says it may call this one."""
         mine = (run.target.may_call if run.target is not None else None) or ()
-        if agent in mine or agent.partition("@")[0] in mine:
-            return self._finder.resolve(agent, owner_of(self._exchange.node_id))
-        return self._finder.resolve(agent, run.principal)
+        trusted = agent in mine or agent.partition("@")[0] in mine
+        principal = owner_of(self._exchange.node_id) if trusted else run.principal
+        try:
+            return self._finder.resolve(agent, principal), trusted
+        except NoSuchAgent:
+            # As whoever asked: a stranger's run must not settle what a name means here.
+            return await self._finder.seek(agent, run.principal), trusted
 
-    async def ask_from(self, run: Run, question: str) -> str:
-        """Ask whoever opened this, and wait. The deadline waits too."""
+    async def ask_from(self, run: Run, question: str, question_id: str | None = None) -> str:
+        """Ask whoever opened this, and wait. The deadline waits too.
+
+        With an id, a question that was asked before a restart is not asked again.
+        """
         check_size(question)
         if run.asking is None:
             run.asking = asyncio.Lock()
         async with run.asking:  # one question after another
-            return await self._ask(run, question)
+            asked = answered = None
+            if question_id is not None:
+                asked, answered = self._reader.question(run.conversation, run.task, question_id)
+            if answered is not None:
+                return answered
+            return await self._ask(run, question, question_id or new_id("q"), known=bool(asked))
 
-    async def _ask(self, run: Run, question: str) -> str:
-        await self._log.append(run.conversation, status_draft(run, Status.INPUT_REQUIRED, question))
+    async def _ask(self, run: Run, question: str, question_id: str, *, known: bool) -> str:
+        if not known:
+            draft = status_draft(run, Status.INPUT_REQUIRED, question, question=question_id)
+            await self._log.append(run.conversation, draft)
         left = run.seconds_left
         self._reschedule(run, ASK_USER_S)
         answer: asyncio.Future[str] = self.loop.create_future()
         run.answer = answer
         run.question = question
+        run.question_id = question_id
         run.status = Status.INPUT_REQUIRED
         run.wake()
         try:
@@ -120,6 +138,7 @@ class Backstage:
         """Give a waiting run the answer to its question."""
         check_size(text)
         answer = run.answer
+        question_id = run.question_id
         if answer is None or answer.done():
             raise InvalidParams(f"message {run.task.message_id} waits for no answer")
         run.answer = None  # taken: a second answer is refused from here on
@@ -132,6 +151,7 @@ class Backstage:
             else:
                 run.status = Status.RUNNING
                 run.question = None
+                run.answered.append(question_id)
                 if not answer.done():
                     answer.set_result(text)
             if told.done():
@@ -142,5 +162,6 @@ class Backstage:
                 told.set_exception(error)
 
         said = Draft(new_id("m"), Kind.MESSAGE, sender, text, ref=run.task.message_id)
-        self._log.submit(run.conversation, (said, status_draft(run, Status.RUNNING)), done)
+        goes_on = status_draft(run, Status.RUNNING, question=question_id, answer=said.message_id)
+        self._log.submit(run.conversation, (said, goes_on), done)
         await told

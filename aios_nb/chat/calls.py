@@ -44,6 +44,10 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     path: tuple[str, ...] = ()
     max_hops: int = MAX_HOPS
     parent: str | None = None
+    patient: bool = False
+    """Nobody waits for the answer: a host that is away is tried until the deadline."""
+    context: tuple[Event, ...] | None = None
+    """What was said before, from a home elsewhere."""
 
 
 class PlannedRun(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -52,6 +56,8 @@ class PlannedRun(msgspec.Struct, frozen=True, array_like=True, gc=False):
     queued: bool
     """It had to wait its turn: it has begun only if a ``running`` row says so."""
     idempotent: bool
+    remote: bool = False
+    """Its host knows by the id what became of it: asking again is safe."""
 
 
 class CallNote(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -63,6 +69,7 @@ class CallNote(msgspec.Struct, frozen=True, array_like=True, gc=False):
     caller: str
     path: tuple[str, ...]
     max_hops: int
+    context: tuple[Event, ...] | None = None
 
     def to_text(self) -> str:
         return _encode(self).decode()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
 from collections.abc import Iterable
 from itertools import islice
 
@@ -17,7 +19,7 @@ class Conversation:
 
     __slots__ = (
         "agents", "created", "gone", "holds", "id", "ids", "last_seq", "lock", "members", "n",
-        "opener", "parent", "title",
+        "opener", "parent", "theirs", "title",
     )  # fmt: skip
 
     def __init__(
@@ -33,6 +35,7 @@ class Conversation:
         n: int = 0,
         last_seq: int = 0,
         ids: Iterable[str] = (),
+        theirs: str = "",
     ) -> None:
         self.id = conversation_id
         self.opener = opener
@@ -44,6 +47,8 @@ class Conversation:
         self.n = n
         self.last_seq = last_seq
         self.ids = set(ids)
+        self.theirs = theirs
+        """Its id at its home, if that is another node: this is our side log of it."""
         self.gone = False
         """Deleted, or about to be: nobody finds it any more."""
         self.holds = 0
@@ -53,13 +58,30 @@ class Conversation:
     def visible_to(self, principal: Principal) -> bool:
         if self.gone:
             return False
-        return principal.is_owner or principal.id == self.opener or principal.id in self.members
+        if principal.is_owner or principal.id == self.opener or principal.id in self.members:
+            return True
+        # A bridge sees what one of the people behind it was joined to.
+        return bool(principal.prefix) and any(map(principal.speaks_for, self.members))
+
+    @property
+    def known_as(self) -> str:
+        """The id its opener knows it by."""
+        return self.theirs or self.id
 
     def changing(self) -> asyncio.Lock:
         """Held by who reads and then changes title, agents or members."""
         if self.lock is None:
             self.lock = asyncio.Lock()
         return self.lock
+
+
+def side_id(caller: str, theirs: str) -> str:
+    """Our name for a conversation whose home is elsewhere.
+
+    Homes choose their ids: two may choose the same, and one might choose one of ours.
+    """
+    digest = hashlib.sha256(f"{caller}\0{theirs}".encode()).digest()
+    return "x" + base64.b32encode(digest[:20]).decode().lower()
 
 
 class Shelf:

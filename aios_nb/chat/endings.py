@@ -10,7 +10,7 @@ import msgspec
 from aios_nb.chat.log import Draft
 from aios_nb.chat.runs import Run
 from aios_nb.envelope import Event, Kind, Outcome, Status, Task, new_id
-from aios_nb.errors import AgentFailed, Cancelled, RpcError, from_wire
+from aios_nb.errors import AgentFailed, Cancelled, RpcError, Unreachable, from_wire
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -75,7 +75,9 @@ def status_draft(run: Run, status: Status, text: str = "", **data: Any) -> Draft
     )
 
 
-def read_end(request: Event, reply_id: str, agent: str, rows: Sequence[Event]) -> Ended:
+def read_end(
+    request: Event, known_as: str, reply_id: str, agent: str, rows: Sequence[Event]
+) -> Ended:
     """The end of a run from the rows that speak of it."""
     outcome: Outcome | None = None
     error: RpcError | None = None
@@ -87,9 +89,7 @@ def read_end(request: Event, reply_id: str, agent: str, rows: Sequence[Event]) -
     if outcome is None and error is None:
         # Its end could not be written (a full disk); the next start will put it into the log.
         error = interrupted()
-    return Ended(
-        request.conversation, request.message_id, reply_id, agent, outcome, error, request.text
-    )
+    return Ended(known_as, request.message_id, reply_id, agent, outcome, error, request.text)
 
 
 def status_of(error: RpcError) -> Status:
@@ -109,6 +109,16 @@ def interrupted(why: str = "the node stopped while the agent was at work") -> Ag
     )
 
 
+def unreachable(agent: str, reason: str) -> Unreachable:
+    """No attempt reached the agent's node: nothing ran."""
+    return Unreachable(
+        f"the node of {agent} could not be reached",
+        hint="try again later; `aios-nb peers` shows who is there",
+        reason=reason,
+        ran="no",
+    )
+
+
 def outcome_of(run: Run) -> Outcome:
     """What the agent answered; raises what the run ended with instead."""
     if run.outcome is None:
@@ -118,14 +128,12 @@ def outcome_of(run: Run) -> Outcome:
 
 def with_ids(error: RpcError, about: Task | Ended) -> RpcError:
     """A fresh copy of an error that names what it is about."""
-    return type(error)(
-        error.message,
-        hint=error.hint,
-        **{
-            **error.data,
-            "conversation": about.conversation,
-            "message_id": about.message_id,
-            "reply_id": about.reply_id,
-            "status": status_of(error).value,
-        },
-    )
+    fresh = type(error)(error.message, hint=error.hint)
+    fresh.data = {
+        **error.data,
+        "conversation": about.conversation,
+        "message_id": about.message_id,
+        "reply_id": about.reply_id,
+        "status": status_of(error).value,
+    }
+    return fresh

@@ -14,7 +14,9 @@ import functools
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
 
 from aios_nb.access import Principal
 from aios_nb.chat.backstage import Backstage
@@ -29,20 +31,29 @@ from aios_nb.chat.endings import (
     reply_draft,
     status_draft,
     status_of,
+    unreachable,
 )
 from aios_nb.chat.lanes import Lanes
 from aios_nb.chat.log import Draft, Log, Place, no_such
+from aios_nb.chat.orphans import Orphans
 from aios_nb.chat.reading import Reader
 from aios_nb.chat.repeats import Repeats
 from aios_nb.chat.runs import Run
+from aios_nb.chat.strangers import Pool, Ticket, weight
 from aios_nb.config import Limits
 from aios_nb.envelope import Event, Kind, Outcome, Status, Task, new_id
 from aios_nb.errors import AgentFailed, Busy, DeadlinePassed, NoSuchAgent, RpcError
 from aios_nb.ports import Finder, Target
 from aios_nb.store import Tx
 
-log = logging.getLogger("aios_nb.chat")
+if TYPE_CHECKING:
+    from aios_nb.chat.couriers import Couriers
 
+log = logging.getLogger("aios_nb.chat")
+_encode = msgspec.json.Encoder().encode
+
+NOTE_BYTES = 200
+"""What is kept beside a request to go on after a restart, roughly."""
 END_TRIES = 6
 END_PAUSE_S = 0.2
 """A full disk is tried again, twice as long each time: the work is done, only its end is not
@@ -59,6 +70,7 @@ class Exchange:
         reader: Reader,
         callers: Callers,
         finder: Finder,
+        strangers: Pool,
         limits: Limits,
     ) -> None:
         self.node_id = node_id
@@ -66,6 +78,7 @@ class Exchange:
         self._log = the_log
         self._reader = reader
         self._finder = finder
+        self._strangers = strangers
         self._limits = limits
         self._loop = asyncio.get_running_loop()
         self._calls: dict[tuple[int, str], Call] = {}
@@ -78,6 +91,9 @@ class Exchange:
         self.backstage = Backstage(self, the_log, reader, finder)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._retries: dict[Callable[[], None], asyncio.TimerHandle] = {}
+        self.files: Couriers | None = None
+        """Brings files that are still at the caller's node."""
+        self.orphans = Orphans(self._calls)
         self._agents_changed = asyncio.Event()
         self._all_over: asyncio.Future[None] | None = None
         self._closing = False
@@ -102,34 +118,24 @@ class Exchange:
         under_way = self._calls.get(key)
         if under_way is not None:
             under_way.check_same(request)
+            self.orphans.found(under_way)
             return under_way
         if conversation is not None and message_id in conversation.ids:
             return self.repeats.ended(key, request)
         if self._closing:
             raise Busy("the node is stopping")
-        if self._open_runs + len(request.targets) > self._limits.runs and self._log.has_call(*key):
+        full = self._open_runs + len(request.targets) > self._limits.runs
+        if (full or principal.is_stranger) and self._log.has_call(*key):
             return self.repeats.ended(key, request)  # a repeat takes no room
         self._check_room(request, message_id)
+        tickets = self._admit(request)
         if conversation is None:
             conversation = self._log.new(
                 principal.id, [target.id for target in request.targets], parent=request.parent
             )
-        call = self._plan(request, key, conversation)
+        call = self._plan(request, key, conversation, tickets)
         self._enlist(call)
-        note = self._note(request, call)
-        call.plans = note.runs
-        draft = Draft(
-            message_id,
-            Kind.MESSAGE,
-            request.sender,
-            request.text,
-            request.data,
-            request.files,
-            "",
-            _first_status(call),
-            number,
-            note.to_text(),
-        )
+        draft = self._draft(request, call)
 
         def done(place: Place | None, error: Exception | None) -> None:
             if place is None:
@@ -154,7 +160,24 @@ class Exchange:
                 message_id=message_id,
             )
 
+    def _admit(self, request: Request) -> Sequence[Ticket]:
+        """What a stranger needs for each run out of the pool they share; others need nothing."""
+        if not request.principal.is_stranger:
+            return ()
+        size = weight(request.text, request.data, NOTE_BYTES + _size(request.context))
+        tickets: list[Ticket] = []
+        try:
+            for _ in request.targets:
+                tickets.append(self._strangers.admit(request.principal.id, size))  # noqa: PERF401
+        except Busy:
+            for ticket in tickets:
+                ticket.refuse()
+            raise
+        return tickets
+
     async def _first_call_of(self, principal: Principal, conversation: Conversation | None) -> int:
+        if principal.is_stranger:
+            self._strangers.check(principal.id)  # before it gets a row of its own
         if conversation is None:
             return await self._callers.number(principal.id)
         conversation.holds += 1  # it must not be forgotten and read again meanwhile
@@ -163,7 +186,32 @@ class Exchange:
         finally:
             conversation.holds -= 1
 
-    def _plan(self, request: Request, key: tuple[int, str], conversation: Conversation) -> Call:
+    def _draft(self, request: Request, call: Call) -> Draft:
+        """The request as it goes into the log."""
+        note = self._note(request, call)
+        call.plans = note.runs
+        return Draft(
+            call.message_id,
+            Kind.MESSAGE,
+            request.sender,
+            request.text,
+            request.data,
+            request.files,
+            "",
+            _first_status(call),
+            call.key[0],
+            note.to_text(),
+            # Another node names its files by their hash, and must show that it has them.
+            not request.principal.is_node,
+        )
+
+    def _plan(
+        self,
+        request: Request,
+        key: tuple[int, str],
+        conversation: Conversation,
+        tickets: Sequence[Ticket],
+    ) -> Call:
         call = Call(key, conversation)
         now = self._loop.time()
         principal = request.principal
@@ -174,7 +222,7 @@ class Exchange:
                 request.text,
                 call.message_id,
                 new_id("r"),
-                conversation.id,
+                conversation.theirs or conversation.id,
                 request.sender,
                 principal.id,
                 request.data,
@@ -185,12 +233,22 @@ class Exchange:
             deadline = now + min(request.deadline_s, target.timeout_s)
             run = Run(task, target, conversation, principal, deadline, self.backstage)
             run.own_limit = target.timeout_s < request.deadline_s
+            run.patient = request.patient
+            run.context = request.context
+            if tickets:
+                run.ticket = tickets[len(call.runs)]
             call.runs.append(run)
         return call
 
     def _note(self, request: Request, call: Call) -> CallNote:
         plans = [
-            PlannedRun(run.task.agent, run.task.reply_id, run.turn is not None, target.idempotent)
+            PlannedRun(
+                run.task.agent,
+                run.task.reply_id,
+                run.turn is not None,
+                target.idempotent,
+                target.is_remote,
+            )
             for run, target in zip(call.runs, request.targets, strict=True)
         ]
         return CallNote(
@@ -200,6 +258,7 @@ class Exchange:
             request.principal.id,
             request.path,
             request.max_hops,
+            request.context,
         )
 
     def _enlist(self, call: Call) -> None:
@@ -235,6 +294,8 @@ class Exchange:
         self._log.forget_unstored(call.conversation)
         call.refusal = error
         for run in call.runs:
+            if run.ticket is not None:
+                run.ticket.refuse()
             self._lanes.leave((call.conversation.id, run.task.agent), run.turn)
             run.error = error if isinstance(error, RpcError) else Busy("not stored")
             run.wake()
@@ -242,6 +303,9 @@ class Exchange:
 
     def resume(self, call: Call, event: Event) -> None:
         """After a restart: go on with what had not ended."""
+        for run in call.runs:
+            if run.principal.is_stranger:
+                run.ticket = self._strangers.readmit(run.principal.id)
         self._enlist(call)
         self._begin(call, (event.seq, event.cursor))
 
@@ -254,21 +318,17 @@ class Exchange:
         error: RpcError | None = None
         began = 0.0
         try:
-            if run.stop_reason is not None:
-                raise run.stop_reason  # noqa: TRY301 - cancelled before it was committed
+            if run.stop_reason is not None or run.parked:
+                # Told to stop before it was committed.
+                raise run.stop_reason or asyncio.CancelledError  # noqa: TRY301
             target = run.target
             if run.turn is not None or target is None:
-                if run.turn is not None:
-                    await run.turn
-                if target is None:
-                    run.target = target = await self._hosted_again(run)
-                    self.backstage.shorten(run, target.timeout_s)
-                if not run.seconds_left:
-                    raise self._too_late(run)  # noqa: TRY301 - as good as cancelled
-                # What waited has begun only when the log says so.
-                await self._log.append(run.conversation, status_draft(run, Status.RUNNING))
-            run.status = Status.RUNNING
+                target = await self._in_turn(run)
+            if not target.is_remote:
+                run.status = Status.RUNNING
             began = time.monotonic()
+            if run.task.files and self.files is not None:
+                await self.files.bring(run.task, run.principal)
             outcome = await target.carrier.carry(run.task, run)
         except asyncio.CancelledError:
             error = run.stop_reason or interrupted()
@@ -277,12 +337,49 @@ class Exchange:
         except Exception:
             log.exception("running %s for %s", run.task.agent, run.task.message_id)
             error = AgentFailed("the agent could not be run")
-        if run.stop_reason is not None:
-            outcome, error = None, run.stop_reason  # told to stop: what it says now is too late
-        self._callers.count(run.principal.id, time.monotonic() - began if began else 0.0)
         run.worker = None
         self._tasks.discard(worker)
-        self._end(call, run, outcome, error)
+        self._worked(call, run, outcome, error, time.monotonic() - began if began else 0.0)
+
+    def _worked(
+        self,
+        call: Call,
+        run: Run,
+        outcome: Outcome | None,
+        error: RpcError | None,
+        seconds: float,
+    ) -> None:
+        """Its agent is done with it, one way or the other."""
+        self._callers.count(run.principal.id, seconds)
+        if run.ticket is not None:
+            run.ticket.done(seconds)
+        if run.stop_reason is not None:
+            # Told to stop: what it says now is too late.
+            self._end(call, run, None, run.stop_reason)
+        elif run.parked and outcome is None:
+            self._park(call, run)
+        else:
+            self._end(call, run, outcome, error)
+
+    async def _in_turn(self, run: Run) -> Target:
+        """Wait for its turn, and after a restart for its agent; then let the log say it runs."""
+        if run.turn is not None:
+            await run.turn
+        target = run.target
+        if target is None:
+            run.target = target = await self._hosted_again(run)
+            self.backstage.shorten(run, target.timeout_s)
+        if not run.seconds_left:
+            raise self._too_late(run)
+        if not target.is_remote:
+            # What waited has begun only when the log says so.
+            await self._log.append(run.conversation, status_draft(run, Status.RUNNING))
+        return target
+
+    def _park(self, call: Call, run: Run) -> None:
+        """Leave it without an end: its host knows it, and the next start goes on with it."""
+        self._lost_from = min(self._lost_from or call.cursor, call.cursor)
+        self._over(call, run, None, interrupted("the node was stopped; the next start goes on"))
 
     async def _hosted_again(self, run: Run) -> Target:
         """After a restart: the agent, once it is there."""
@@ -314,6 +411,8 @@ class Exchange:
         else:
             error = error or interrupted()
             drafts = failure_drafts(run, error)
+        if run.ticket is not None and tries == 1:
+            self._strangers.stored(sum(weight(draft.text, draft.data) for draft in drafts))
 
         def done(place: Place | None, refused: Exception | None) -> None:
             if place is not None:
@@ -359,8 +458,10 @@ class Exchange:
         run.stop(self._too_late(run))
 
     @staticmethod
-    def _too_late(run: Run) -> DeadlinePassed:
+    def _too_late(run: Run) -> RpcError:
         ran = "unknown" if run.started else "no"
+        if run.target is not None and run.target.is_remote and not run.started:
+            return unreachable(run.task.agent, "no answer")
         if run.own_limit and run.target is not None:
             limit = f"{run.target.timeout_s:g}"
             return DeadlinePassed(
@@ -410,7 +511,12 @@ class Exchange:
         self._closing = True
         for call in list(self._calls.values()):
             for run in call.runs:
-                run.stop(interrupted("the node was stopped"))
+                if run.target is not None and run.target.is_remote:
+                    run.parked = True
+                    if run.worker is not None:
+                        run.worker.cancel()
+                else:
+                    run.stop(interrupted("the node was stopped"))
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
         for again, timer in list(self._retries.items()):
@@ -420,10 +526,17 @@ class Exchange:
             self._all_over = self._loop.create_future()
             await self._all_over
         self.deadlines.close()
+        self.orphans.close()
+
+
+def _size(context: Sequence[Event] | None) -> int:
+    return len(_encode(context)) if context else 0
 
 
 def _first_status(call: Call) -> Status:
     if not call.runs:
         return Status.DONE  # said to nobody: nothing more will happen
-    waits = any(run.turn is not None for run in call.runs)
-    return Status.ACCEPTED if waits else Status.RUNNING
+    for run in call.runs:
+        if run.turn is not None or (run.target is not None and run.target.is_remote):
+            return Status.ACCEPTED
+    return Status.RUNNING

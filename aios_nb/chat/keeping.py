@@ -25,9 +25,12 @@ class Keeping(Room):
     async def edit(self, principal: Principal, params: p.Edit) -> dict[str, Any]:
         check_size(params.text)
         conversation = self._with_message(principal, params.conversation, params.message_id)
-        if self.reader.sender_of(conversation, params.message_id) != principal.id:
+        writer = self.reader.sender_of(conversation, params.message_id)
+        if writer != principal.id and (principal.is_owner or not principal.speaks_for(writer)):
             raise NotAllowed("only who wrote a message may edit it")
-        return await self._mark(principal, conversation, Kind.EDIT, params.message_id, params.text)
+        return await self._mark(
+            principal, conversation, Kind.EDIT, params.message_id, params.text, writer
+        )
 
     async def react(self, principal: Principal, params: p.React) -> dict[str, Any]:
         conversation = self._with_message(principal, params.conversation, params.message_id)
@@ -42,9 +45,15 @@ class Keeping(Room):
         return conversation
 
     async def _mark(
-        self, principal: Principal, conversation: Conversation, kind: Kind, ref: str, text: str = ""
+        self,
+        principal: Principal,
+        conversation: Conversation,
+        kind: Kind,
+        ref: str,
+        text: str = "",
+        sender: str | None = None,
     ) -> dict[str, Any]:
-        draft = Draft(new_id("e"), kind, self.voice(principal), text, ref=ref)
+        draft = Draft(new_id("e"), kind, self.voice(principal, sender), text, ref=ref)
         seq, _ = await self.log.append(conversation, draft)
         return {"conversation": conversation.id, "message_id": draft.message_id, "seq": seq}
 
@@ -53,7 +62,7 @@ class Keeping(Room):
     async def join(self, principal: Principal, params: p.Member) -> dict[str, Any]:
         """Bring an agent or a person in. An agent is shown what is said from now on."""
         conversation = self.log.visible(params.conversation, principal)
-        who = self._member(params.who, principal)
+        who = await self._member(params.who, principal)
         async with conversation.changing():
             agents, members = list(conversation.agents), set(conversation.members)
             if who in agents or who in members:
@@ -68,7 +77,7 @@ class Keeping(Room):
     async def leave(self, principal: Principal, params: p.Member) -> dict[str, Any]:
         conversation = self.log.visible(params.conversation, principal)
         async with conversation.changing():
-            who = self._member(params.who, principal, conversation)
+            who = await self._member(params.who, principal, conversation)
             if who not in conversation.agents and who not in conversation.members:
                 raise InvalidParams(f"{params.who} is not in this conversation")
             await self.log.change(
@@ -78,17 +87,23 @@ class Keeping(Room):
             )
             return await self._mark(principal, conversation, Kind.LEAVE, who)
 
-    def _member(
+    async def _member(
         self, who: str, principal: Principal, conversation: Conversation | None = None
     ) -> str:
         if ":" in who or who.startswith("owner@"):
             if not SENDER_ID.fullmatch(who):
                 raise InvalidParams(f"not a sender id: {who[:80]}")
+            if not principal.is_owner and not principal.speaks_for(who):
+                raise NotAllowed("you bring in and take out only people you speak for")
             return who
-        for agent in conversation.agents if conversation is not None else ():
-            if who in {agent, agent.partition("@")[0]}:
-                return agent
-        return self.finder.resolve(who, principal).id
+        if conversation is not None:
+            names = {agent.partition("@")[0]: agent for agent in reversed(conversation.agents)}
+            who = names.get(who, who)
+            opened = principal.is_owner or principal.id == conversation.opener
+            if opened and who in conversation.agents:
+                return who  # also when it is offered no more
+            return self.finder.resolve(who, principal).id
+        return (await self.finder.check(who, principal)).id
 
     # The whole of it -------------------------------------------------------------------------
 
@@ -151,4 +166,5 @@ class Keeping(Room):
 
 
 def _is_agent(who: str) -> bool:
-    return "@" in who and not who.startswith("owner@")
+    """And not a person of another node: ``owner@NODEID``, ``tg:1:2@NODEID``."""
+    return "@" in who and ":" not in who and not who.startswith("owner@")

@@ -19,16 +19,19 @@ class ReplyStream:
     notification = "chat.delta"
     result_first = False
 
-    def __init__(self, run: Run, offset: int, result: Callable[[Run], Any]) -> None:
+    def __init__(
+        self, run: Run, offset: int, result: Callable[[Run], Any], beyond: str = ""
+    ) -> None:
         self._run = run
         self._offset = offset
         self._result = result
+        self._beyond = beyond
 
     def __aiter__(self) -> AsyncIterator[Delta]:
-        return self._run.deltas(self._offset)
+        return self._run.deltas(self._offset, self._beyond)
 
     async def result(self) -> Any:
-        await self._run.settled()
+        await self._run.settled(self._beyond)
         return self._result(self._run)
 
     def close(self) -> None:

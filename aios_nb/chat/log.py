@@ -52,9 +52,8 @@ _EVENTS = Insert(
 )
 _CONVERSATIONS = Insert(
     "conversations",
-    ("n", "id", "opener", "parent", "created", "title", "agents", "members"),
+    ("n", "id", "opener", "parent", "created", "theirs", "title", "agents", "members"),
 )
-_CONVERSATION = "SELECT n, id, opener, title, agents, members, parent, created FROM conversations"
 
 
 Place = tuple[int, int]
@@ -79,6 +78,8 @@ class Draft(msgspec.Struct, gc=False):
     caller: int = 0
     """The number of the caller whose call this is; with it ``message_id`` is unique."""
     call: str = ""
+    shares: bool = True
+    """Whoever sees the conversation may read its files; not if they are only named so far."""
 
 
 class Log:
@@ -119,6 +120,7 @@ class Log:
         title: str = "",
         parent: str | None = None,
         conversation_id: str | None = None,
+        theirs: str = "",
     ) -> Conversation:
         """A conversation that is stored with its first event."""
         conversation = Conversation(
@@ -128,6 +130,7 @@ class Log:
             title=title,
             parent=parent,
             created=int(time.time() * 1000),
+            theirs=theirs,
         )
         self._shelf.put(conversation)
         return conversation
@@ -136,8 +139,8 @@ class Log:
         found = self._shelf.get(conversation_id)
         if found is None:
             rows = self.store.read(
-                "SELECT n, id, opener, title, agents, members, parent, created FROM conversations"
-                " WHERE id = ?",
+                "SELECT n, id, opener, title, agents, members, parent, created, theirs"
+                " FROM conversations WHERE id = ?",
                 (conversation_id,),
             )
             found = self._load(rows[0]) if rows else None
@@ -155,7 +158,7 @@ class Log:
         self._shelf.drop_unstored(conversation)
 
     def _load(self, row: Sequence[Any]) -> Conversation:
-        n, conversation_id, opener, title, agents, members, parent, created = row
+        n, conversation_id, opener, title, agents, members, parent, created, theirs = row
         rows = self.store.read("SELECT seq, message_id FROM events WHERE conversation = ?", (n,))
         conversation = Conversation(
             conversation_id,
@@ -168,6 +171,7 @@ class Log:
             n=n,
             last_seq=max((seq for seq, _ in rows), default=0),
             ids=(message_id for _, message_id in rows),
+            theirs=theirs,
         )
         self._shelf.put(conversation)
         return conversation
@@ -232,9 +236,11 @@ class Log:
         def apply(tx: Tx) -> None:
             n = _number(tx, conversation)
             tx.execute(
+                # Of the note only the deadline is of use: what was said before may be in it.
                 "UPDATE events SET conversation = NULL, kind = 'deleted', text = '', data = '',"
-                " files = '', sender = '' WHERE conversation = ? AND caller > 0"
-                " AND at > ?",
+                " files = '', sender = '', call = CASE WHEN call = '' THEN '' ELSE"
+                " json_array(json('[]'), json_extract(call, '$[1]'), 'anyone', '', json('[]'), 0)"
+                " END WHERE conversation = ? AND caller > 0 AND at > ?",
                 (n, keep_calls_after_ms),
             )
             tx.execute("DELETE FROM events WHERE conversation = ?", (n,))
@@ -323,7 +329,7 @@ class Log:
                     "" if status is None else status._value_, at, d.caller, d.call,
                 )  # fmt: skip
                 tx.insert(_EVENTS, row)
-                if files:
+                if files and d.shares:
                     _share(tx, {conversation.opener, *conversation.members}, files)
             scratch[conversation] = n, seq
             scratch["cursor"] = cursor
@@ -362,6 +368,17 @@ class Log:
 
         def apply(tx: Tx) -> None:
             tx.execute("DELETE FROM events WHERE conversation IS NULL AND at < ?", (before,))
+
+        await self.store.write(apply)
+
+    async def forget_rows(self, cursors: Sequence[int]) -> None:
+        """Drop these blanked rows."""
+
+        def apply(tx: Tx) -> None:
+            for cursor in cursors:
+                tx.execute(
+                    "DELETE FROM events WHERE cursor = ? AND conversation IS NULL", (cursor,)
+                )
 
         await self.store.write(apply)
 
@@ -426,7 +443,7 @@ def _insert(tx: Tx, conversation: Conversation, last_n: int) -> int:
     """Add a new conversation under the next number."""
     n: int = tx.scratch.get("n", last_n) + 1
     tx.scratch["n"] = n
-    row = (n, conversation.id, conversation.opener, conversation.parent, conversation.created)
-    more = _columns(conversation.title, conversation.agents, conversation.members)
-    tx.insert(_CONVERSATIONS, (*row, *more))
+    c = conversation
+    row = (n, c.id, c.opener, c.parent, c.created, c.theirs)
+    tx.insert(_CONVERSATIONS, (*row, *_columns(c.title, c.agents, c.members)))
     return n

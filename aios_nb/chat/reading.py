@@ -10,7 +10,7 @@ import msgspec
 from aios_nb.access import Principal
 from aios_nb.chat.conversation import Conversation
 from aios_nb.chat.log import Log
-from aios_nb.envelope import Event, FileRef, Kind, Sender, Status, iso_ms
+from aios_nb.envelope import Event, FileRef, Kind, Sender, Status, Task, iso_ms
 
 CONTEXT_BYTES = 32 * 1024
 """What an agent is shown of its conversation, newest messages first to be kept."""
@@ -20,6 +20,7 @@ TITLE_CHARS = 60
 """Of its first message, for a conversation without a title."""
 
 _decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
 _decode_files = msgspec.json.Decoder(tuple[FileRef, ...]).decode
 _TEXT, _DATA = 5, 6
 """Places in a row of ``_FIELDS``."""
@@ -190,6 +191,20 @@ class Reader:
         )
         return [to_event(row) for row in rows]
 
+    def question(
+        self, conversation: Conversation, task: Task, question_id: str
+    ) -> tuple[str | None, str | None]:
+        """A question of a run as far as the log knows it: its text, and its answer."""
+        asked = answer = None
+        for event in self.outcome(conversation.n, 0, task.reply_id):
+            if event.kind is not Kind.STATUS or event.data.get("question") != question_id:
+                continue
+            if event.status is Status.INPUT_REQUIRED:
+                asked = event.text
+            elif "answer" in event.data:
+                answer = self._one(conversation, event.data["answer"], "text")
+        return asked, answer
+
     def context(self, conversation: Conversation, agent: str, before_seq: int) -> list[Event]:
         """What an agent is shown: the newest messages since it joined, edits applied."""
         rows = self._read(
@@ -205,7 +220,7 @@ class Reader:
                 edits.setdefault(event.ref, event.text)
                 continue
             text = edits.get(event.message_id, event.text)
-            room -= len(text.encode()) + 200
+            room -= len(text.encode()) + len(_encode(event.data)) + 200
             if room < 0:
                 break
             kept.append(msgspec.structs.replace(event, text=text))
@@ -241,11 +256,10 @@ class Reader:
         if conversation is not None:
             where += " AND e.conversation = ?"
             params.append(conversation.n)
-        elif not principal.is_owner:
-            where += (
-                " AND (c.opener = ? OR EXISTS (SELECT 1 FROM json_each(c.members) WHERE value = ?))"
-            )
-            params += [principal.id, principal.id]
+        # In one conversation too: who was taken out of it hears no more.
+        seen, whose = _seen_by(principal, "c.")
+        params += whose
+        where += seen
         rows = self._read(f"{_FIELDS} WHERE {where} ORDER BY e.cursor LIMIT ?", (*params, limit))
         return self._folded([to_event(row) for row in rows])
 
@@ -259,11 +273,9 @@ class Reader:
         touched, _, n = (before or "").partition(".")
         where = "touched > 0 AND (touched, n) < (?, ?)"
         params: list[Any] = [int(touched or 1 << 62), int(n or 1 << 62)]
-        if not principal.is_owner:
-            where += (
-                " AND (opener = ? OR EXISTS (SELECT 1 FROM json_each(members) WHERE value = ?))"
-            )
-            params += [principal.id, principal.id]
+        seen, whose = _seen_by(principal)
+        where += seen
+        params += whose
         rows = self._read(
             "SELECT n, id, title, agents, parent, opener, created, touched FROM conversations"
             f" WHERE {where} ORDER BY touched DESC, n DESC LIMIT ?",
@@ -301,6 +313,19 @@ class Reader:
         )
         words = " ".join(rows[0][0].split()) if rows else ""
         return words if len(words) <= TITLE_CHARS else words[: TITLE_CHARS - 1] + "…"
+
+
+def _seen_by(principal: Principal, table: str = "") -> tuple[str, list[Any]]:
+    """The same as ``Conversation.visible_to``, as a condition."""
+    if principal.is_owner:
+        return "", []
+    member = "value = ?"
+    params: list[Any] = [principal.id, principal.id]
+    if principal.prefix:
+        member += " OR (substr(value, 1, ?) = ? AND instr(value, '@') = 0)"
+        params += [len(principal.prefix), principal.prefix]
+    members = f"EXISTS (SELECT 1 FROM json_each({table}members) WHERE {member})"
+    return f" AND ({table}opener = ? OR {members})", params
 
 
 _WORST = (

@@ -54,7 +54,7 @@ class Repeats:
         """A run of this caller by its reply's id: under way, or over not long ago."""
         for call in self._calls.values():
             for run in call.runs:
-                if run.task.reply_id == reply_id and run.principal == principal:
+                if run.task.reply_id == reply_id and run.principal.id == principal.id:
                     return run
         key = self._recent.get(reply_id)
         if key is None or key[0] != self._callers.known(principal.id):
@@ -90,9 +90,12 @@ class Repeats:
             asked = request.conversation
             if asked is not None and asked.id != event.conversation:
                 raise InvalidParams(f"message id {message_id} is in another conversation")
+        conversation = self._log.get(event.conversation)
+        known_as = event.conversation if conversation is None else conversation.known_as
         return [
             read_end(
                 event,
+                known_as,
                 plan.reply_id,
                 plan.agent,
                 self._reader.outcome(n, event.seq, plan.reply_id),

@@ -20,7 +20,8 @@ def accepted(run: Run) -> dict[str, Any]:
 def settled(run: Run) -> dict[str, Any]:
     """The result of a run that is over or asks something; raises its error."""
     if run.question is not None:
-        return _fields(run.task, Status.INPUT_REQUIRED, Outcome(run.question))
+        fields = _fields(run.task, Status.INPUT_REQUIRED, Outcome(run.question))
+        return {**fields, "question": run.question_id}
     return _fields(run.task, Status.DONE, outcome_of(run))
 
 
@@ -31,12 +32,12 @@ def ended(end: Ended) -> dict[str, Any]:
     return _fields(end, Status.DONE, end.outcome)
 
 
-def stream(found: Call | Run | list[Ended], offset: int) -> Notices:
+def stream(found: Call | Run | list[Ended], offset: int, beyond: str = "") -> Notices:
     """A reply as it is written, or as it was."""
     if isinstance(found, Run):
-        return ReplyStream(found, offset, settled)
+        return ReplyStream(found, offset, settled, beyond)
     if isinstance(found, Call):
-        return ReplyStream(found.runs[0], offset, settled)
+        return ReplyStream(found.runs[0], offset, settled, beyond)
     end = found[0]
     delta = None
     if end.outcome is not None:

@@ -24,6 +24,7 @@ from aios_nb.envelope import (
 from aios_nb.errors import Cancelled, RpcError, TooLarge
 
 if TYPE_CHECKING:
+    from aios_nb.chat.strangers import Ticket
     from aios_nb.ports import Target
 
 
@@ -41,17 +42,17 @@ class Backstage(Protocol):
         self, run: Run, agent: str, text: str, data: Any, files: Sequence[FileRef]
     ) -> Outcome: ...
     async def search_from(self, run: Run, words: str, limit: int) -> Sequence[AgentRow]: ...
-    async def ask_from(self, run: Run, question: str) -> str: ...
+    async def ask_from(self, run: Run, question: str, question_id: str | None) -> str: ...
 
 
 class Run:
     """A run in memory, from its acceptance until its end is committed. Is a ``ports.Run``."""
 
     __slots__ = (
-        "_backstage", "_bytes", "_context", "_pieces", "_status_bell", "_text_bell", "answer",
-        "asking", "bucket", "conversation", "deadline", "error", "length", "message_seq", "note",
-        "outcome", "own_limit", "principal", "question", "started", "status", "stop_reason",
-        "target", "task",
+        "_backstage", "_bytes", "_pieces", "_status_bell", "_text_bell", "answer", "answered",
+        "asking", "bucket", "context", "conversation", "deadline", "error", "length",
+        "message_seq", "note", "outcome", "own_limit", "parked", "patient", "principal",
+        "question", "question_id", "started", "status", "stop_reason", "target", "task", "ticket",
         "turn", "worker",
     )  # fmt: skip
 
@@ -77,12 +78,20 @@ class Run:
         self.outcome: Outcome | None = None
         self.error: RpcError | None = None
         self.question: str | None = None
+        self.question_id = ""
+        self.answered: list[str] = []
+        """Ids of the questions that were answered."""
         self.answer: asyncio.Future[str] | None = None
         self.asking: asyncio.Lock | None = None
         """Held by the one question that is being asked."""
         self.note = ""
         """How far it says it has come."""
         self.started = False
+        self.patient = False
+        self.parked = False
+        """The node stops; another node goes on with it, and the next start asks that one."""
+        self.context: Sequence[Event] | None = None
+        """What a remote home says was said before; otherwise read when asked for."""
         self.message_seq = 0
         self.length = 0
         """Code points streamed so far."""
@@ -90,11 +99,12 @@ class Run:
         self.turn: Turn | None = None
         """Its place in line, if it had to wait for one."""
         self.worker: asyncio.Task[Any] | None = None
+        self.ticket: Ticket | None = None
+        """Of a stranger's run: its part of what they share."""
         self.stop_reason: RpcError | None = None
         self._backstage = backstage
         self._pieces: list[str] = []
         self._bytes = 0
-        self._context: Sequence[Event] | None = None
         self._status_bell = Bell()
         self._text_bell = Bell()
 
@@ -102,9 +112,9 @@ class Run:
 
     @property
     def messages(self) -> Sequence[Event]:
-        if self._context is None:
-            self._context = self._backstage.context_of(self)
-        return self._context
+        if self.context is None:
+            self.context = self._backstage.context_of(self)
+        return self.context
 
     @property
     def seconds_left(self) -> float:
@@ -114,8 +124,14 @@ class Run:
     def cancelled(self) -> bool:
         return self.stop_reason is not None or self.is_over
 
+    @property
+    def stranger(self) -> bool:
+        return self.principal.is_stranger
+
     def begin(self) -> None:
         self.started = True
+        if self.status is Status.ACCEPTED:
+            self.status = Status.RUNNING
 
     def delta(self, text: str) -> None:
         if self.stop_reason is not None or self.outcome is not None or self.error is not None:
@@ -141,8 +157,8 @@ class Run:
     async def search(self, words: str, limit: int) -> Sequence[AgentRow]:
         return await self._backstage.search_from(self, words, limit)
 
-    async def ask_user(self, question: str) -> str:
-        return await self._backstage.ask_from(self, question)
+    async def ask_user(self, question: str, question_id: str | None = None) -> str:
+        return await self._backstage.ask_from(self, question, question_id)
 
     # What listeners see ------------------------------------------------------------------
 
@@ -174,8 +190,12 @@ class Run:
         """Return at the next change of status, or after so many seconds."""
         await self._status_bell.wait(within_s)
 
-    async def settled(self) -> None:
-        while self.outcome is None and self.error is None and self.question is None:
+    def is_settled_beyond(self, question_id: str) -> bool:
+        """The same for somebody who knows of this question already."""
+        return self.is_over or (self.question is not None and self.question_id != question_id)
+
+    async def settled(self, beyond: str = "") -> None:
+        while not self.is_settled_beyond(beyond):
             await self.changed()
 
     def flush_rest(self, text: str) -> None:
@@ -192,8 +212,10 @@ class Run:
         if self.worker is not None:
             self.worker.cancel()
 
-    async def deltas(self, offset: int = 0) -> AsyncIterator[Delta]:
+    async def deltas(self, offset: int = 0, beyond: str = "") -> AsyncIterator[Delta]:
         """The reply as it is written, from this code point on. Ends when a caller need not wait.
+
+        ``beyond`` names a question whose being asked does not end it.
 
         The first piece comes at once; what follows within 5 ms comes together: waking a listener
         costs more than writing a token. A slow listener gets fewer, longer pieces too: nothing is
@@ -206,7 +228,7 @@ class Run:
             skip -= len(pieces[index])
             index += 1
         while True:
-            finished = self.is_settled
+            finished = self.is_settled_beyond(beyond)
             if index < len(pieces) or finished:
                 fresh = pieces[index] if len(pieces) == index + 1 else "".join(pieces[index:])
                 index = len(pieces)
@@ -219,7 +241,7 @@ class Run:
             if self.note != note:
                 note = self.note
                 yield Delta(message_id, reply_id, offset, "", progress=note)
-            if text and not self.is_settled:
+            if text and not self.is_settled_beyond(beyond):
                 await self.changed(within_s=GATHER_S)
-            if index == len(pieces) and self.note == note and not self.is_settled:
+            if index == len(pieces) and self.note == note and not self.is_settled_beyond(beyond):
                 await self._text_bell.wait()

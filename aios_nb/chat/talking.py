@@ -19,7 +19,8 @@ from aios_nb.chat.log import DuplicateCall
 from aios_nb.chat.reading import fold
 from aios_nb.chat.room import Room
 from aios_nb.chat.runs import Run
-from aios_nb.errors import Cancelled, InvalidParams, NoSuchAgent
+from aios_nb.envelope import Sender
+from aios_nb.errors import Cancelled, InvalidParams, NoSuchAgent, NotAllowed
 from aios_nb.ports import Notices, Target
 
 _MENTION = re.compile(r"(?<![^\s(\[{,;:!?\"'])@([a-z0-9][a-z0-9_-]{0,47}(?:@[a-z2-7]{12,32})?)")
@@ -30,7 +31,7 @@ class Talking(Room):
     """Asking, answering, stopping."""
 
     async def open(self, principal: Principal, params: p.Open) -> dict[str, Any]:
-        agents = [self.finder.resolve(ref, principal).id for ref in params.agents]
+        agents = [(await self.finder.check(ref, principal)).id for ref in params.agents]
         conversation = self.log.new(principal.id, agents, title=params.title or "")
         await self.log.save(conversation)
         return {"conversation": conversation.id}
@@ -44,23 +45,27 @@ class Talking(Room):
 
     async def stream(self, principal: Principal, params: p.Stream) -> Notices:
         if params.agent is not None and params.text is not None:
+            if principal.is_node:
+                raise NotAllowed("a node asks by aios.message", hint="chat.stream goes on with it")
             return results.stream(await self._take(principal, params), params.offset)
         if params.agent is not None or params.text is not None or params.message_id is None:
             raise InvalidParams(_HOW_TO_STREAM)
-        return results.stream(self._find(principal, params.message_id), params.offset)
+        found = self._find(principal, params.message_id)
+        return results.stream(found, params.offset, params.question or "")
 
     async def post(self, principal: Principal, params: p.Post) -> dict[str, Any]:
         conversation = self.log.visible(params.conversation, principal)
         request = Request(
             principal,
             self.voice(principal, params.sender),
-            self._addressed(conversation, params.text, principal),
+            await self._addressed(conversation, params.text, principal),
             params.text,
             None,
             self.blobs.check(params.files, principal),
             conversation,
             params.message_id,
             params.deadline_s,
+            patient=True,
         )
         taken = await self.committed(await self.exchange.take(request), request)
         if isinstance(taken, Call):
@@ -77,7 +82,7 @@ class Talking(Room):
             "replies": [{"agent": agent, "reply_id": reply_id} for agent, reply_id in replies],
         }
 
-    def _addressed(
+    async def _addressed(
         self, conversation: Conversation, text: str, principal: Principal
     ) -> Sequence[Target]:
         """The agents a message is for: those it mentions, else the conversation's default."""
@@ -91,13 +96,14 @@ class Talking(Room):
                 continue  # an @ that is just text
             found[target.id] = target
         if not found and conversation.agents:
-            target = self.finder.resolve(conversation.agents[0], principal)
+            target = await self.find(conversation.agents[0], principal)
             found[target.id] = target
         return list(found.values())
 
     async def answer(self, principal: Principal, params: p.Answer) -> dict[str, Any]:
-        run = self._waiting(principal, params.message_id)
-        await self.exchange.backstage.answer(run, params.text, self.voice(principal))
+        run = self._waiting(principal, params.message_id, params.question)
+        if params.question is None or params.question not in run.answered:
+            await self.exchange.backstage.answer(run, params.text, self._answerer(run, principal))
         if not params.wait:
             return results.accepted(run)
         await run.settled()
@@ -126,7 +132,7 @@ class Talking(Room):
         """The call, in the log; or, if the same was sent before, what became of it."""
         request: Request | None = None
         try:
-            request = self._request(principal, params)
+            request = await self._request(principal, params)
         except NoSuchAgent:
             # The agent may be gone since: what was asked before is still known.
             if params.message_id is None or not self.exchange.repeats.knows(
@@ -150,7 +156,7 @@ class Talking(Room):
                 return self.exchange.repeats.repeat_of(taken, request)
         return taken
 
-    def _request(self, principal: Principal, params: p.Send | p.Stream) -> Request:
+    async def _request(self, principal: Principal, params: p.Send | p.Stream) -> Request:
         if params.agent is None or params.text is None:
             raise InvalidParams(_HOW_TO_STREAM)
         conversation = None
@@ -159,14 +165,19 @@ class Talking(Room):
         return Request(
             principal,
             self.voice(principal),
-            (self.finder.resolve(params.agent, principal),),
+            (await self.find(params.agent, principal),),
             params.text,
             params.data,
             self.blobs.check(params.files, principal) if params.files else (),
             conversation,
             params.message_id,
             params.deadline_s,
+            patient=not params.wait,
         )
+
+    async def find(self, ref: str, principal: Principal) -> Target:
+        """The agent, on this node or another one."""
+        return await self.finder.seek(ref, principal)
 
     def _find(self, principal: Principal, message_id: str) -> Call | Run | list[Ended]:
         """An earlier call, by its id; or one of its runs, by its reply's."""
@@ -175,13 +186,24 @@ class Talking(Room):
         )
         if not found or (isinstance(found, Call) and not found.runs):
             raise InvalidParams(f"message {message_id} asked nobody: nobody is at work on it")
+        if isinstance(found, Call):
+            self.exchange.orphans.found(found)
+        elif isinstance(found, Run):
+            self.exchange.orphans.found_run(found)
         return found
 
-    def _waiting(self, principal: Principal, message_id: str) -> Run:
+    def _answerer(self, run: Run, principal: Principal) -> Sender:
+        """Who answers: at a remote home, whoever asked."""
+        return run.task.sender if principal.is_node else self.voice(principal)
+
+    def _waiting(self, principal: Principal, message_id: str, question: str | None) -> Run:
+        """The run that asks; or, if that very question was answered before, the one that did."""
         found = self._find(principal, message_id)
         runs = [] if isinstance(found, list) else [found] if isinstance(found, Run) else found.runs
         for run in runs:
-            if run.question is not None:
+            if question is not None and question in run.answered:
+                return run
+            if run.question is not None and question in {None, run.question_id}:
                 return run
         raise InvalidParams(
             f"message {message_id} waits for no answer", hint="chat.history shows what waits"

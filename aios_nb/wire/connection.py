@@ -40,7 +40,7 @@ _CLIENT_FAULTS = (ConnectionError, RequestPayloadError, HttpProcessingError)
 class Connection(RequestHandler):
     """One HTTP connection, with what the guard knows of its other end."""
 
-    __slots__ = ("_drain", "busy", "due", "on_lost", "peer", "proven", "quota")
+    __slots__ = ("_drain", "busy", "due", "on_lost", "peer", "proven", "quota", "taken")
 
     def __init__(self, listener: Listener, **options: Any) -> None:
         super().__init__(listener, **options)
@@ -53,6 +53,8 @@ class Connection(RequestHandler):
         self.quota: int | None = None
         """How many bytes may still come, where that is few: a websocket before its token."""
         self.on_lost: Callable[[], None] | None = None
+        self.taken: Callable[[bytes], None] | None = None
+        """Who reads the rest, once the connection is a link to another node."""
         self._drain: asyncio.Event | None = None
 
     async def start(self) -> None:
@@ -77,6 +79,9 @@ class Connection(RequestHandler):
             if self.quota < 0 and self.transport is not None:
                 self.transport.abort()
                 return
+        if self.taken is not None:
+            self.taken(data)
+            return
         super().data_received(data)
 
     def resume_reading(self, resume_parser: bool = True) -> None:  # noqa: FBT001, FBT002

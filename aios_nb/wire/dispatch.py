@@ -189,6 +189,8 @@ class Dispatcher:
                 value = await value
             if bound.kind is Answers.NOTICES:
                 return value
+            if hasattr(value, "result_first"):
+                value = await _result_only(bound, value)
             return msgspec.to_builtins(value)
         except Exception as problem:
             raise self.explain(method, problem) from problem
@@ -220,7 +222,7 @@ class Dispatcher:
         try:
             if hasattr(value, "__await__"):
                 value = await value
-            if bound.kind is Answers.NOTICES:
+            if bound.kind is Answers.NOTICES or hasattr(value, "result_first"):
                 value = await _result_only(bound, value)
             return b"" if call.id is ABSENT else jsonrpc.result(call.id, value)
         except asyncio.CancelledError:

@@ -41,9 +41,9 @@ VALUES: tuple[Any, ...] = (
 USUAL: dict[str, Any] = {
     "agent": "echo", "agents": ["echo"], "after": 0, "before": 1, "chunk": "", "data": 1,
     "deadline_s": 5, "files": [], "format": "md", "last": False, "limit": 5, "mime": "",
-    "name": "x",
+    "name": "x", "scope": "chat", "prefix": "x:", "as": None, "id": "x", "question": "q1",
     "node": "a" * 32, "offset": 0, "query": "numbers", "reaction": "y", "sender": "tg:1:2",
-    "text": "boo", "title": "t", "wait": True, "watch": "w1", "who": "echo",
+    "stream": False, "text": "boo", "title": "t", "wait": True, "watch": "w1", "who": "echo",
     "envelope": {
         "sender": {"id": "x", "type": "human"}, "recipient": {"id": "echo", "type": "agent"},
         "message_type": "request", "content": {"task": "boo"},

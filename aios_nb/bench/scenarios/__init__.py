@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from aios_nb.bench.results import Scenario
 from aios_nb.bench.scenarios.beside import BUSY, STORE
+from aios_nb.bench.scenarios.far import FAR
 from aios_nb.bench.scenarios.levels import LEVELS, SPAWN
+from aios_nb.bench.scenarios.links import LINKS
+from aios_nb.bench.scenarios.peer import PEER
 from aios_nb.bench.scenarios.rpc import CHAT, RPC
 from aios_nb.bench.scenarios.startup import STARTUP
 from aios_nb.bench.scenarios.streams import STREAM
 
-SCENARIOS: tuple[Scenario, ...] = (RPC, CHAT, STREAM, STORE, BUSY, LEVELS, SPAWN, STARTUP)
+SCENARIOS: tuple[Scenario, ...] = (
+    RPC, CHAT, STREAM, PEER, FAR, LINKS, STORE, BUSY, LEVELS, SPAWN, STARTUP,
+)  # fmt: skip

@@ -51,7 +51,8 @@ def _durable(
     }
 
 
-def _compare(bench: Bench, lines: Lines) -> Result:
+def compare(bench: Bench, lines: Lines) -> Result:
+    """A row for each line and concurrency, in units of ``UNIT``."""
     rows: list[Row] = []
     raw_windows: dict[str, list[Window]] = {}
     with contestants.baseline("echo") as raw, contestants.node() as node:
@@ -102,12 +103,12 @@ RPC = Scenario(
     title="Stateless JSON-RPC",
     target=f"≥ {STATELESS_MIN} x raw aiohttp over HTTP",
     why="What guard, dispatch and JSON cost: 200 bytes in and out, nothing looked up or logged.",
-    run=lambda bench: _compare(bench, _stateless),
+    run=lambda bench: compare(bench, _stateless),
 )
 CHAT = Scenario(
     name="chat",
     title="Durable chat.send",
     target=f"≥ {DURABLE_MIN} x raw aiohttp over HTTP",
     why="The real call: request committed, agent run, reply committed, then answered.",
-    run=lambda bench: _compare(bench, _durable),
+    run=lambda bench: compare(bench, _durable),
 )
