@@ -364,7 +364,7 @@ def test_an_error_comes_back_as_its_type_with_hint_and_data():
     run(work())
 
 
-@pytest.mark.parametrize("nonsense", ["text", 7, [], {"data": 3}, {"data": {"message": "x"}}])
+@pytest.mark.parametrize("nonsense", ["text", 7, [], {"data": 3}])
 def test_an_error_that_makes_no_sense_is_still_an_error(nonsense: Any):
     async def work() -> None:
         async with (

@@ -31,6 +31,7 @@ from aios_nb.records import parse as read_record
 from aios_nb.wire import websocket
 from aios_nb.wire.dispatch import Bound
 from aios_nb.wire.methods import METHODS, Answers
+from aios_nb.wire.peer.frames import PIECED_MAX
 from aios_nb.wire.server import ROUTES
 from tests.sites import TestSite
 
@@ -330,12 +331,16 @@ def test_results_have_the_fields_the_page_names(tmp_path: Path):
         here = {"conversation": done["conversation"]}
         this = {**here, "message_id": done["message_id"]}
         waiting = site.call("chat.send", agent="asks", text="hello")
+        token = site.call("tokens.create", scope="chat", prefix="tg:")["id"]
         calls: dict[str, dict[str, Any]] = {
             "node.info": {},
             "node.peers": {},
             "node.callers": {},
             "nodes.allow": {"node": "a" * 32},
             "nodes.block": {"node": "b" * 32},
+            "tokens.create": {"scope": "chat", "prefix": "tg:"},
+            "tokens.list": {},
+            "tokens.revoke": {"id": token},
             "agents.list": {},
             "agents.search": {"query": "echo"},
             "agents.card": {"agent": "echo"},
@@ -414,6 +419,24 @@ def test_the_page_has_every_close_code_and_no_other():
 def test_the_pages_limits_are_those_of_the_code():
     files = (LIMITS.file_bytes // MB, envelope.FILES_PER_MESSAGE, LIMITS.blobs_bytes // MB)
 
+    together = (
+        LIMITS.stranger_runs,
+        LIMITS.stranger_calls_per_s,
+        LIMITS.stranger_seconds_per_min,
+    )
+    kept = (
+        LIMITS.stranger_log_bytes // MB,
+        LIMITS.stranger_log_days,
+        LIMITS.stranger_blob_bytes // MB,
+        LIMITS.callers,
+    )
+    links = (
+        LIMITS.links,
+        LIMITS.links_half_open,
+        LIMITS.stranger_links,
+        LIMITS.stranger_handshakes_per_s,
+    )
+
     assert [row[1] for row in rows(PROTOCOL, "Limits")] == [
         f"{LIMITS.body_bytes // MB} MB",
         f"{envelope.TEXT_LIMIT_BYTES // MB} MB each",
@@ -423,7 +446,12 @@ def test_the_pages_limits_are_those_of_the_code():
         f"{LIMITS.runs}",
         f"{envelope.DEADLINE_MAX_S:.0f}",
         f"{LIMITS.refused_per_s:g} a second",
+        "{}; {}; {}; {:g} a second".format(*links),
+        f"{LIMITS.body_bytes // MB} MB; {PIECED_MAX}; {LIMITS.ws_calls}",
         f"{CONTEXT_BYTES // KB} KB",
+        "{}; {:g} a second; {:g} s a minute".format(*together),
+        "{} MB, {:g} days; {} MB; {}".format(*kept),
+        f"{LIMITS.known_log_bytes // MB} MB, {LIMITS.known_log_days:g} days",
     ]
 
 

@@ -13,9 +13,15 @@ from aiohttp import WSMsgType, web
 
 from aios_nb.bench.spec import Target
 from aios_nb.bench.tokens import chunk
+from aios_nb.identity import Identity
+from aios_nb.wire.peer import frames
+from aios_nb.wire.peer.handshake import Responder
 
 TOKEN = "let-me-in"
-NODE_ID = "a" * 32
+NODE = Identity.from_seed(b"desk" * 8)
+NODE_ID = NODE.node_id
+PIECE_BYTES = 100
+"""Short: every reply on a peer link comes in pieces."""
 
 
 class Desk:
@@ -30,6 +36,9 @@ class Desk:
         self.drop_deltas = False
         self.conversations: list[str | None] = []
         self.answered = 0
+        self.callers: list[str] = []
+        self.controls: list[bytes] = []
+        """Frames of peer links that are no requests."""
 
     def target(self, work: str, concurrency: int = 1, **more: Any) -> Target:
         return Target(
@@ -38,6 +47,7 @@ class Desk:
             concurrency=concurrency,
             token=TOKEN,
             node_id=NODE_ID,
+            seed="test",
             **more,
         )
 
@@ -48,19 +58,26 @@ class Desk:
         if request["method"] == "bench.echo":
             result: dict[str, Any] = {"text": params["task"]}
         else:
-            given = params.get("conversation")
+            asked = params.get("envelope", {})
+            given = params.get("conversation") or asked.get("conversation_id")
             self.conversations.append(given)
-            text = params["text"]
-            if request["method"] == "chat.stream":
+            text = asked["content"]["task"] if asked else params["text"]
+            if request["method"] == "chat.stream" or params.get("stream"):
                 count, salt = text.split()
                 pieces = [chunk(salt, number) for number in range(int(count))]
                 text = "".join(pieces)
                 for number, piece in enumerate(pieces):
-                    delta = {"message_id": params["message_id"], "reply_id": "r", "done": False}
+                    message_id = (asked or params)["message_id"]
+                    delta = {"message_id": message_id, "reply_id": "r", "done": False}
                     delta |= {"offset": number * len(piece), "text": piece}
                     deltas.append({"jsonrpc": "2.0", "method": "chat.delta", "params": delta})
             fresh = f"c{len(self.conversations)}"
             result = {"conversation": given or fresh, "status": "done", "text": text}
+            if asked:
+                assert asked["recipient"]["id"].endswith(f"@{NODE_ID}")
+                assert asked["sender"]["id"] == f"owner@{self.callers[-1]}"
+                content = {"result": text, "status": "success"}
+                result = {"message_type": "response", "content": content}
         if self.drop_deltas:
             deltas = deltas[1:]
         response = {"jsonrpc": "2.0", "id": request["id"], "result": result}
@@ -90,6 +107,8 @@ class Desk:
         return web.Response(status=self.status, body=await request.read())
 
     async def ws(self, request: web.Request) -> web.StreamResponse:
+        if request.headers["Sec-WebSocket-Protocol"] == frames.SUBPROTOCOL:
+            return await self.peer(request)
         socket = web.WebSocketResponse(protocols=("aios-rpc-1",))
         await socket.prepare(request)
         nonce = await socket.receive_json()
@@ -110,6 +129,41 @@ class Desk:
             for message in self.messages(json.loads(frame.data)):
                 await socket.send_json(message)
         return socket
+
+    async def peer(self, request: web.Request) -> web.StreamResponse:
+        socket = web.WebSocketResponse(protocols=(frames.SUBPROTOCOL,))
+        await socket.prepare(request)
+        side = Responder(NODE, "main")
+        self.callers.append(side.read(await socket.receive_bytes()))
+        await socket.send_bytes(side.second())
+        session = side.finish(await socket.receive_bytes())
+        seal, unseal = session.sealer.seal, session.opener.open
+        mine = frames.Ready(credit=1 << 16, frame=1 << 16, message=1 << 20, streams=64)
+        await socket.send_bytes(seal(frames.say(frames.READY, mine)))
+        frames.read_ready(unseal(await socket.receive_bytes()))
+        await socket.send_bytes(seal(frames.head(0, frames.PING) + b"are here"))
+        async for sealed in socket:
+            frame = unseal(sealed.data)
+            number, kind = frames.split(frame)
+            if kind != frames.MESSAGE:
+                self.controls.append(frame)
+                continue
+            self.answered += 1
+            if self.close_after is not None and self.answered > self.close_after:
+                await socket.close()
+                break
+            for message in self.messages(json.loads(frame[frames.HEAD_BYTES :])):
+                said = json.dumps(message).encode()
+                for piece in in_pieces(number, said):
+                    await socket.send_bytes(seal(piece))
+        return socket
+
+
+def in_pieces(number: int, message: bytes) -> list[bytes]:
+    """The frames of a message on a peer link."""
+    parts = [message[at : at + PIECE_BYTES] for at in range(0, len(message), PIECE_BYTES)]
+    kinds = [frames.PIECE] * (len(parts) - 1) + [frames.MESSAGE]
+    return [frames.head(number, kind) + part for kind, part in zip(kinds, parts, strict=True)]
 
 
 @contextlib.asynccontextmanager

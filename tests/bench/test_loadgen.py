@@ -18,6 +18,9 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
     ("send", {"wire": "ws"}),
     ("stream", {"chunks": 4}),
     ("stream", {"chunks": 4, "wire": "ws"}),
+    ("rpc", {"wire": "peer"}),
+    ("message", {"wire": "peer"}),
+    ("message-stream", {"chunks": 4, "wire": "peer"}),
 ]
 kinds = pytest.mark.parametrize(("work", "more"), KINDS)
 
@@ -37,7 +40,7 @@ def test_every_call_is_made_once_and_answered(desk, work, more) -> None:
             window = await driven(node.target(work, 3, **more), Load(count=20))
             assert (window.replies, window.wrong, window.first_wrong) == (20, 0, None)
             assert node.answered == 20
-            assert (window.first_p50 is not None) == (work == "stream")
+            assert (window.first_p50 is not None) == ("stream" in work)
 
     asyncio.run(run())
 
@@ -56,6 +59,9 @@ def test_replies_that_come_byte_by_byte_are_right_all_the_same(desk, cut_apart, 
 def answered_with(**changes: Any) -> Any:
     def spoil(message: dict[str, Any]) -> dict[str, Any]:
         result = message.get("result", {})
+        if "content" in result:
+            content = {**result["content"], "result": changes.get("text"), **changes}
+            return {**message, "result": {**result, "content": content}}
         return {**message, "result": {**result, **changes}}
 
     return spoil
@@ -102,12 +108,14 @@ def test_a_status_other_than_200_is_wrong(desk, work, path) -> None:
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("wire", ["http", "ws"])
-def test_a_missing_piece_of_a_stream_is_noticed(desk, wire) -> None:
+@pytest.mark.parametrize(
+    ("work", "wire"), [("stream", "http"), ("stream", "ws"), ("message-stream", "peer")]
+)
+def test_a_missing_piece_of_a_stream_is_noticed(desk, work, wire) -> None:
     async def run() -> None:
         async with desk() as node:
             node.drop_deltas = True
-            target = node.target("stream", 1, chunks=3, wire=wire)
+            target = node.target(work, 1, chunks=3, wire=wire)
             window = await driven(target, Load(count=1))
             assert (window.wrong, window.first_wrong) == (1, "a piece at 25, not at 0")
 
@@ -125,7 +133,7 @@ def test_a_call_that_is_not_done_is_wrong(desk, wire) -> None:
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("wire", ["http", "ws"])
+@pytest.mark.parametrize("wire", ["http", "ws", "peer"])
 def test_a_connection_that_breaks_is_counted_and_ends_its_slot(desk, wire) -> None:
     async def run() -> None:
         async with desk() as node:
