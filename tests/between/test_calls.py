@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from typing import Any
 
 import pytest
 
 import aios_nb as aios
 from aios_nb.agents.definition import describe
-from aios_nb.errors import InvalidParams, NoSuchAgent, RpcError, Unreachable
+from aios_nb.errors import DeadlinePassed, InvalidParams, NoSuchAgent, RpcError, Unreachable
 from tests.between.conftest import Make, the, until
 from tests.sites import Gate
 
@@ -217,3 +218,51 @@ def test_a_question_is_asked_at_home_and_answered_there(node: Make) -> None:
     assert (done["status"], done["text"]) == ("done", "Ada of London")
     with pytest.raises(InvalidParams):
         a.call("chat.answer", message_id=asked["message_id"], text="late")
+
+
+def test_the_time_that_is_left_goes_along_and_ends_the_run_over_there(node: Make) -> None:
+    left: list[float] = []
+    stopped = threading.Event()
+
+    async def waits(text: str, ctx: Any) -> str:
+        left.append(ctx.deadline)
+        try:
+            await asyncio.sleep(1000)
+        finally:
+            stopped.set()
+        return text
+
+    c = node("c", waits)
+
+    async def passes(text: str, ctx: Any) -> str:
+        left.append(ctx.deadline)
+        return str(await ctx.call(the(c, "waits"), text))
+
+    b = node("b", passes, join=c)
+    a = node("a", join=b)
+    with pytest.raises(DeadlinePassed) as caught:
+        a.call("chat.send", agent=the(b, "passes"), text="x", deadline_s=1.5)
+    assert caught.value.data["ran"] == "unknown"
+    assert stopped.wait(20)
+    assert 0 < left[1] <= left[0] <= 1.5
+
+
+def test_both_nodes_may_join_each_other(node: Make) -> None:
+    b = node("b", shout)
+    a = node("a", shout, join=b)
+    port = int(b.node.url.rpartition(":")[2])
+    b.stop()
+    b = node("b", shout, port=port, join=a)
+    for here, there in ((a, b), (b, a)):
+        reply = here.call("chat.send", agent=the(there, "shout"), text="x", deadline_s=60)
+        assert reply["text"] == "X"
+        assert len(here.call("node.peers")["peers"]) == 1
+
+
+def test_a_node_calls_back_over_the_link_it_was_called_by(node: Make) -> None:
+    """A notebook that nobody can dial is reached by whoever it joined."""
+    b = node("b", shout)
+    a = node("a", shout, join=b)
+    a.call("chat.send", agent=the(b, "shout"), text="hello")
+    reply = b.call("chat.send", agent=the(a, "shout"), text="back")
+    assert reply["text"] == "BACK"
