@@ -36,7 +36,7 @@ _CONTROL_BYTES = 125
 FRAMES_PER_TURN = 100
 """A node that sends without end must let others have a turn."""
 UNREAD_FRAMES = 8
-"""Frames that may wait while the two sides get to know each other."""
+"""Frames that may wait while the two sides get to know each other; more stay in the socket."""
 
 Take = Callable[[bytes | bytearray], None]
 
@@ -60,6 +60,8 @@ class Channel:
         self._fragments: bytearray | None = None
         self._unread: deque[bytes | bytearray] = deque()
         self._reader: asyncio.Future[None] | None = None
+        self._held_up = False
+        """Enough waits to be read: nothing more is looked at until some of it was."""
         self._take: Take | None = None
         self._flush: Callable[[], None] = lambda: None
         self._response: ClientResponse | None = None
@@ -112,7 +114,9 @@ class Channel:
                 raise self.closed.result() or Closed
             self._reader = self._loop.create_future()
             await self._reader
-        return self._unread.popleft()
+        frame = self._unread.popleft()
+        self._let_on()
+        return frame
 
     def attach(self, take: Take, flush: Callable[[], None]) -> None:
         """Give each frame to ``take`` from now on, and call ``flush`` after those of one packet."""
@@ -126,6 +130,7 @@ class Channel:
             self.abort()
             return
         flush()
+        self._let_on()
 
     def feed_data(self, data: bytes) -> tuple[bool, bytes]:
         """As the framework of the dialling side calls it."""
@@ -149,11 +154,18 @@ class Channel:
         self._flush()
         if more and self._transport is not None:
             self._transport.pause_reading()
-            self._loop.call_soon(self._go_on)
+            self._held_up = True
+            if self._take is not None:
+                self._let_on()
 
     def feed_eof(self) -> None:
         """No more will come."""
         self._end(None)
+
+    def _let_on(self) -> None:
+        if self._held_up:
+            self._held_up = False
+            self._loop.call_soon(self._go_on)
 
     def _go_on(self) -> None:
         if self._transport is not None and not self._transport.is_closing():
@@ -166,7 +178,8 @@ class Channel:
         buffer = self._buffer
         have, at, frames = len(buffer), 0, 0
         mask_in, give = self._mask_in, self._take or self._give
-        while frames < FRAMES_PER_TURN:
+        most = FRAMES_PER_TURN if self._take is not None else UNREAD_FRAMES - len(self._unread)
+        while frames < most:
             if have - at < 2:  # noqa: PLR2004
                 self._need = 2
                 break
@@ -199,14 +212,12 @@ class Channel:
             at = end
             frames += 1
         del buffer[:at]
-        return frames == FRAMES_PER_TURN and len(buffer) > 0
+        return frames == most and len(buffer) > 0
 
     def _give(self, frame: bytes | bytearray) -> None:
         if self._take is not None:
             self._take(frame)
             return
-        if len(self._unread) >= UNREAD_FRAMES:
-            raise Violation("too much at once")
         self._unread.append(frame)
         self._wake()
 

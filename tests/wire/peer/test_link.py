@@ -422,7 +422,7 @@ def test_a_node_that_does_not_read_gets_busy_instead_of_more(pair, monkeypatch):
         monkeypatch.setattr("aios_nb.wire.peer.answering.UNSENT_BYTES", 0)
         async with pair(limits=OPEN) as (a, b):
             there, _ = await linked(a, b)
-            long = there.call("test.long", {"text": "x" * MB, "times": 3})
+            long = there.call("test.long", {"text": "x" * 1024, "times": 3 * 1024})
             answers = await asyncio.gather(
                 long, *(there.call("test.echo", {}) for _ in range(20)), return_exceptions=True
             )

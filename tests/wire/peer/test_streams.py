@@ -433,3 +433,19 @@ def test_what_opens_no_stream_is_no_request():
     assert a.request(stream.number, head(stream.number, MESSAGE) + b"!") is None
     assert b.request(0, head(0, MESSAGE) + b"!") is None
     assert b.request(2, head(2, MESSAGE) + b"!") is None
+
+
+def test_long_messages_for_slow_readers_do_not_keep_the_places_of_others():
+    a, b = two()
+    for _ in range(PIECED_MAX + 1):
+        a.open(b"?", None)
+    *slow, quick = [stream for stream, _ in deliver(a.take(ALL), b)]
+    for stream in slow:
+        for _ in range(3):
+            b.send(stream, b"x" * 900)
+    for stream, _ in deliver(b.take(ALL), a):
+        a.hold(stream)  # and nobody takes it
+    for stream in (*slow, quick):
+        b.send(stream, b"y" * 9000, last=True)
+
+    assert [len(body or b"") for _, body in settle(a, b)] == [9000]
