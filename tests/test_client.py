@@ -390,6 +390,26 @@ def test_a_call_that_waits_when_the_line_breaks_fails_and_names_its_message():
     run(work())
 
 
+def test_an_answer_that_may_be_lost_is_not_said_to_be_safe_to_repeat():
+    """There ``message_id`` is what the answer is for, not what would make it one and the same."""
+
+    async def work() -> None:
+        async with (
+            a_site() as site,
+            await RemoteClient.connect(site.run_info()) as client,
+        ):
+            call = client.call("chat.answer", message_id="m1", text="yes")
+            waiting = asyncio.ensure_future(call)
+            await site.until(1)
+            await site.drop()
+            with pytest.raises(ConnectionLost) as lost:
+                await waiting
+            assert lost.value.message_id is None
+            assert "at most once" not in str(lost.value)
+
+    run(work())
+
+
 def test_the_next_call_connects_again_with_hello_and_token():
     async def work() -> None:
         async with a_site(node_info=lambda s, w, c: answer(w, c, 1)) as site:
@@ -537,6 +557,56 @@ def test_two_streams_at_once_do_not_mix():
                 *(read(client.notices("chat.stream", agent="echo", text=letter)) for letter in "ab")
             )
             assert texts == ["aaaaa", "bbbbb"]
+
+    run(work())
+
+
+def test_the_replies_to_one_message_do_not_mix():
+    """Whoever follows the message hears one reply, whoever names a reply hears that one."""
+
+    async def stream(_site: Site, socket: web.WebSocketResponse, call: dict[str, Any]) -> None:
+        asked.append(call)
+        if len(asked) < 2:
+            return
+        for offset, letters in enumerate(("ax", "by")):
+            for reply, letter in zip(("r2", "r1"), letters, strict=True):
+                params = {"message_id": "m1", "reply_id": reply, "offset": offset, "text": letter}
+                done = {"jsonrpc": "2.0", "method": "chat.delta", "params": {**params, "done": 0}}
+                await socket.send_json(done)
+        for one in asked:
+            named = one["params"]["message_id"] == "r2"
+            reply, text = ("r2", "ab") if named else ("r1", "xy")
+            result = {"message_id": "m1", "reply_id": reply, "status": "done", "text": text}
+            await answer(socket, one, result)
+
+    asked: list[dict[str, Any]] = []
+
+    async def work() -> None:
+        async with (
+            a_site(chat_stream=stream) as site,
+            await RemoteClient.connect(site.run_info()) as client,
+        ):
+            whole = client.notices("chat.stream", message_id="m1", offset=0)
+            named = client.notices("chat.stream", message_id="r2", offset=0)
+            assert await asyncio.gather(read(whole), read(named)) == ["xy", "ab"]
+
+    run(work())
+
+
+def test_a_stream_adds_up_even_when_no_piece_came():
+    async def stream(_site: Site, socket: web.WebSocketResponse, call: dict[str, Any]) -> None:
+        result = {"message_id": "m1", "reply_id": "r1", "status": "done", "text": "hello"}
+        await answer(socket, call, result)
+
+    async def work() -> None:
+        async with (
+            a_site(chat_stream=stream) as site,
+            await RemoteClient.connect(site.run_info()) as client,
+        ):
+            flow = client.notices("chat.stream", message_id="m1", offset=2)
+            assert [piece async for piece in flow] == [
+                {"message_id": "m1", "reply_id": "r1", "offset": 2, "text": "llo", "done": True}
+            ]
 
     run(work())
 
@@ -709,6 +779,59 @@ def test_a_reader_too_far_behind_starts_again_where_it_is(monkeypatch: pytest.Mo
             events = aiter(flow)
             seen = [(await anext(events))["seq"] for _ in range(12)]
             assert seen == list(range(1, 13))
+
+    run(work())
+
+
+def agent(name: str, about: str = "") -> dict[str, Any]:
+    return {"id": f"{name}@n", "name": name, "about": about, "live": True}
+
+
+def test_a_watch_of_agents_tells_after_a_break_what_it_missed():
+    pictures = [
+        [agent("stays"), agent("leaves"), agent("changes")],
+        [agent("stays"), agent("changes", "anew"), agent("comes")],
+        [agent("stays"), agent("changes", "anew"), agent("comes"), agent("heard")],
+        [agent("stays")],
+    ]
+
+    async def watch(site: Site, socket: web.WebSocketResponse, call: dict[str, Any]) -> None:
+        number = len([one for one in site.calls if one["method"] == "agents.watch"])
+        assert call["params"] == {}
+        await answer(socket, call, {"watch": f"w{number}", "agents": pictures[number - 1]})
+        if number == 2:
+            params = {"watch": "w2", "event": "offered", "agent": agent("heard")}
+            await socket.send_json({"jsonrpc": "2.0", "method": "agents.event", "params": params})
+
+    async def work() -> None:
+        async with (
+            a_site(agents_watch=watch) as site,
+            await RemoteClient.connect(site.run_info()) as client,
+        ):
+            flow = client.notices("agents.watch")
+            assert await flow.result() == {"agents": pictures[0]}
+
+            async def heard(count: int) -> list[tuple[str, str, bool]]:
+                events = [await anext(flow) for _ in range(count)]
+                rows = [(event["event"], event["agent"]) for event in events]
+                return [(event, row["name"], row["live"]) for event, row in rows]
+
+            await site.drop()
+            assert await heard(4) == [
+                ("withdrawn", "leaves", False),
+                ("replaced", "changes", True),
+                ("offered", "comes", True),
+                ("offered", "heard", True),
+            ]
+            waiting = asyncio.ensure_future(heard(3))
+            await site.drop()
+            await site.until(3)  # nothing new: nothing is said
+            await site.drop()
+            assert await waiting == [
+                ("withdrawn", "changes", False),
+                ("withdrawn", "comes", False),
+                ("withdrawn", "heard", False),
+            ]
 
     run(work())
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import aios_nb as aios
-from aios_nb.client import LocalClient, RemoteClient, SiteClient, get_file, put_file
+from aios_nb.client import Flow, LocalClient, RemoteClient, SiteClient, get_file, put_file
 from aios_nb.config import Settings
 from aios_nb.errors import (
     AgentFailed,
@@ -18,8 +18,11 @@ from aios_nb.errors import (
     InvalidParams,
     MethodNotFound,
     NoSuchAgent,
+    NotRunning,
     UsageError,
 )
+from aios_nb.home import Home
+from aios_nb.loop import LoopThread
 from aios_nb.node import Node
 
 
@@ -199,6 +202,45 @@ def test_a_run_is_cancelled_for_all_who_listen(client: SiteClient, node: Node):
             await flow.result()
 
     node.run(work)
+
+
+def test_a_follower_of_agents_has_the_right_picture_after_the_node_restarted(tmp_path: Path):
+    """Another port, another token, other agents: the watch finds the node and the difference."""
+    home = Home(tmp_path / "home")
+    following = LoopThread("follower")
+    following.start()
+
+    def start(*agents: Any) -> Node:
+        return Node(Settings(name="alice", home=home.path), map(aios.define, agents)).start()
+
+    async def follow() -> tuple[RemoteClient, Flow]:
+        client = await RemoteClient.connect(home.find("alice"), locate=lambda: _found(home))
+        flow = client.notices("agents.watch")
+        await flow.result()
+        return client, flow
+
+    async def heard(flow: Flow, count: int) -> list[tuple[str, str]]:
+        events = [await anext(flow) for _ in range(count)]
+        return [(event["event"], event["agent"]["name"]) for event in events]
+
+    alice = start(spell, breaks)
+    try:
+        client, flow = following.sync(follow)
+        told = following.submit(heard(flow, 2))
+        alice.stop()
+        alice = start(spell, asks)
+        assert told.result(60) == [("withdrawn", "breaks"), ("offered", "asks")]
+        following.sync(client.close)
+    finally:
+        alice.stop()
+        following.stop()
+
+
+def _found(home: Home) -> Any:
+    try:
+        return home.find("alice")
+    except NotRunning:
+        return None
 
 
 def test_files_travel_in_pieces(client: SiteClient, node: Node):

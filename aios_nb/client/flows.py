@@ -8,9 +8,11 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any, Protocol
 
+from aios_nb.changes import changes
+from aios_nb.client.interface import closed_early
 from aios_nb.client.link import Call, Link
 from aios_nb.envelope import DEADLINE_DEFAULT_S
-from aios_nb.errors import ConnectionLost, NotRunning, UsageError
+from aios_nb.errors import ConnectionLost, NotRunning
 
 RETURN_WITHIN_S = 15.0
 """How long a stream or a watch tries to get its connection back."""
@@ -128,12 +130,15 @@ class Stream(_RemoteFlow):
         """Code points received."""
         self._known = False
         """The node has shown that it has this message."""
+        self._reply_id = ""
+        """The reply that is listened to; a message may have several."""
+        self._over_link: Link | None = None
 
     async def result(self) -> Any:
         async for _ in self:
             pass
-        if self._call is None:
-            raise UsageError("this stream was closed before it was read")
+        if self._call is None or not self._call.answer.done():
+            raise closed_early()
         return await self._call.answer
 
     def close(self) -> None:
@@ -145,6 +150,8 @@ class Stream(_RemoteFlow):
         offset, text = params.get("offset"), params.get("text")
         if not isinstance(offset, int) or not isinstance(text, str) or offset > self._offset:
             return  # a gap is another listener's; ours begins where we asked
+        if not self._is_ours(str(params.get("reply_id"))):
+            return
         self._known = True
         fresh = text[self._offset - offset :]
         if not fresh and text:
@@ -154,9 +161,28 @@ class Stream(_RemoteFlow):
         self._unread = params
         self.wake()
 
-    def answered(self, result: Any, link: Link) -> None:  # noqa: ARG002
+    def answered(self, result: Any, link: Link) -> None:
         link.unlisten(self._message_id, self)
+        if isinstance(result, dict) and result.get("status") == "done":
+            self._complete(result)
         self.wake()
+
+    def _is_ours(self, reply_id: str) -> bool:
+        """Whether this is the reply we follow: the one asked for, else the first that is heard."""
+        if not self._reply_id:
+            claimed = self._over_link is not None and self._over_link.is_heard(reply_id)
+            if reply_id == self._message_id or not claimed:
+                self._reply_id = reply_id
+        return self._reply_id == reply_id
+
+    def _complete(self, result: dict[str, Any]) -> None:
+        """What others on this connection left us nothing of is in the result."""
+        text = str(result.get("text"))
+        if len(text) > self._offset:
+            ids = {name: result.get(name) for name in ("message_id", "reply_id")}
+            self._texts.append(text[self._offset :])
+            self._offset = len(text)
+            self._unread = {**ids, "offset": 0, "text": "", "done": True}
 
     def _next(self) -> dict[str, Any] | None:
         if self._unread is None:
@@ -177,6 +203,7 @@ class Stream(_RemoteFlow):
         return True
 
     def _opening(self, link: Link) -> None:
+        self._over_link = link
         link.listen(self._message_id, self)
 
     def _request(self) -> dict[str, Any]:
@@ -191,19 +218,21 @@ class Stream(_RemoteFlow):
 
 
 class Watch(_RemoteFlow):
-    """Events as they happen; after a break, or too far behind, on from the last one read."""
+    """Events as they happen. After a break, or too far behind, it begins again where it was."""
 
     def __init__(self, client: Linked, method: str, params: dict[str, Any]) -> None:
         super().__init__(client, method, params)
         self._events: deque[dict[str, Any]] = deque()
         self._watch = ""
-        # In one conversation the position is its own `seq`, else the node's `cursor`.
-        self._position = "seq" if params.get("conversation") else "cursor"
-        self._after = params.get("after")
         self._overrun = False
 
     async def result(self) -> Any:
-        return await (await self._opened()).answer
+        if self._closed and self._call is None:
+            raise closed_early()
+        call = await self._opened()
+        if self._closed and not call.answer.done():
+            raise closed_early()
+        return await call.answer
 
     def close(self) -> None:
         super().close()
@@ -219,8 +248,7 @@ class Watch(_RemoteFlow):
     def answered(self, result: Any, link: Link) -> None:
         if isinstance(result, dict):
             self._watch = str(result.pop("watch", ""))  # the socket's own affair
-            if self._after is None:
-                self._after = result.get(self._position)
+            self._begun(result)
         if self._closed:
             self._link = link
             self._leave()
@@ -228,10 +256,18 @@ class Watch(_RemoteFlow):
             link.listen(self._watch, self)
         self.wake()
 
+    def _begun(self, result: dict[str, Any]) -> None:
+        """The watch is there, for the first time or again."""
+        raise NotImplementedError
+
+    def _read(self, event: dict[str, Any]) -> None:
+        """This event is about to be read: that is where we are now."""
+        raise NotImplementedError
+
     def _next(self) -> dict[str, Any] | None:
         if self._events:
             event = self._events.popleft()
-            self._after = event.get(self._position, self._after)
+            self._read(event)
             return event
         if self._overrun:
             self._overrun = False
@@ -249,12 +285,58 @@ class Watch(_RemoteFlow):
         return False
 
     def _request(self) -> dict[str, Any]:
-        if self._after is None:
-            return self._params
-        return {**self._params, "after": self._after}
+        return self._params
 
     def _leave(self) -> None:
         if self._link is not None and self._watch:
             self._link.unlisten(self._watch, self)
             self._client.say_later(self._link, "chat.unwatch", {"watch": self._watch})
             self._watch = ""
+
+
+class LogWatch(Watch):
+    """``chat.watch``: goes on after the last event that was read."""
+
+    def __init__(self, client: Linked, method: str, params: dict[str, Any]) -> None:
+        super().__init__(client, method, params)
+        # In one conversation the position is its own `seq`, else the node's `cursor`.
+        self._position = "seq" if params.get("conversation") else "cursor"
+        self._after = params.get("after")
+
+    def _begun(self, result: dict[str, Any]) -> None:
+        if self._after is None:
+            self._after = result.get(self._position)
+
+    def _read(self, event: dict[str, Any]) -> None:
+        self._after = event.get(self._position, self._after)
+
+    def _request(self) -> dict[str, Any]:
+        return self._params if self._after is None else {**self._params, "after": self._after}
+
+
+class AgentsWatch(Watch):
+    """``agents.watch``: what was missed is told as the difference to what was known."""
+
+    def __init__(self, client: Linked, method: str, params: dict[str, Any]) -> None:
+        super().__init__(client, method, params)
+        self._there: dict[str, dict[str, Any]] | None = None
+        """Who is there, by all that was read so far."""
+
+    def _begun(self, result: dict[str, Any]) -> None:
+        there = {row["id"]: row for row in result.get("agents", ())}
+        if self._there is None:
+            self._there = there
+            return
+        for event, row in changes(self._there, there):
+            live = event != "withdrawn" and row.get("live", True)
+            self._events.append({"event": event, "agent": {**row, "live": live}})
+
+    def _read(self, event: dict[str, Any]) -> None:
+        if self._there is not None:
+            row = event["agent"]
+            self._there.pop(row["id"], None)
+            if event["event"] != "withdrawn":
+                self._there[row["id"]] = row
+
+
+WATCHES: dict[str, type[Watch]] = {"chat.watch": LogWatch, "agents.watch": AgentsWatch}

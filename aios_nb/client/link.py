@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from aios_nb.client.interface import CHOOSE_ID, encoded
 from aios_nb.errors import Busy, ConnectionLost, InternalError, RpcError, from_wire
 
 if TYPE_CHECKING:
@@ -47,9 +48,10 @@ class Link:
             raise Busy("too many unanswered calls on this connection", hint="wait for some")
         if not self.alive:
             raise self._lost(call)
+        params = msgspec.Raw(encoded(call.method, call.params))
         self._last_id += 1
         call.id = self._last_id
-        request = {"jsonrpc": "2.0", "id": call.id, "method": call.method, "params": call.params}
+        request = {"jsonrpc": "2.0", "id": call.id, "method": call.method, "params": params}
         frame = msgspec.json.encode(request).decode()
         self._waiting[call.id] = call
         try:
@@ -70,6 +72,10 @@ class Link:
             flows.remove(flow)
         if not flows:
             self._flows.pop(key, None)
+
+    def is_heard(self, key: str) -> bool:
+        """Whether somebody listens to exactly this."""
+        return key in self._flows
 
     async def close(self) -> None:
         await self._socket.close()
@@ -109,9 +115,12 @@ class Link:
         return True
 
     def _notify(self, params: dict[str, Any]) -> None:
-        key = params.pop("watch", None) or params.get("message_id")
-        for flow in tuple(self._flows.get(str(key), ())):
-            flow.take(params)
+        watch = params.pop("watch", None)
+        # A reply is listened to by its own id, or by that of the message it answers.
+        keys = (watch,) if watch else (params.get("reply_id"), params.get("message_id"))
+        for key in keys:
+            for flow in tuple(self._flows.get(str(key), ())):
+                flow.take(params)
 
     def _drop(self) -> None:
         self.alive = False
@@ -123,7 +132,7 @@ class Link:
             flow.wake()
 
     def _lost(self, call: Call) -> ConnectionLost:
-        sent = call.params.get("message_id")
+        sent = call.params.get("message_id") if call.method in CHOOSE_ID else None
         if sent is None:
             return ConnectionLost(
                 f"the connection to {self._node} broke before it answered", hint="ask again"

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from aios_nb.client.flows import Stream, Watch
-from aios_nb.client.interface import RESULT_FIRST, Flow, prepared, require_pieces, require_whole
+from aios_nb.client.flows import WATCHES, Stream
+from aios_nb.client.interface import Flow, prepared, require_pieces, require_whole
 from aios_nb.client.link import Call, Link
 from aios_nb.errors import Busy, ConnectionLost, Impostor, NotAllowed, NotRunning, UsageError
 
@@ -116,8 +116,7 @@ class RemoteClient:
 
     def notices(self, method: str, /, **params: Any) -> Flow:
         require_pieces(method)
-        kind = Watch if RESULT_FIRST[method] else Stream
-        return kind(self, method, prepared(method, params))
+        return WATCHES.get(method, Stream)(self, method, prepared(method, params))
 
     async def close(self) -> None:
         """Ends the connection; calls that wait fail, and no task is left."""

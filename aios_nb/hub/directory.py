@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import functools
 import hashlib
 import logging
 import re
@@ -46,6 +47,7 @@ _REF = re.compile(r"([a-z0-9][a-z0-9_-]{0,47})(?:@([a-z2-7]{4,32}))?")
 _SHARED = frozenset({Access.NETWORK, Access.PUBLIC})
 
 
+@functools.lru_cache(maxsize=256)
 def read_ref(ref: str) -> tuple[str, str | None] | None:
     """The name and what was typed of the node's id; None for what names no agent."""
     match = _REF.fullmatch(ref)

@@ -247,13 +247,13 @@ class Finding:
     async def _ask_card(self, agent: str, within_s: float) -> Told:
         node = agent.partition("@")[2]
         if self._links is None:
-            raise Unreachable(f"the node of {agent} cannot be reached", reason="no address")
+            raise Unreachable.node_of(agent, "no address")
         try:
             async with asyncio.timeout(within_s):
                 link = await self._links.reach(node)
                 answer: Any = await link.call("agents.card", {"agent": agent})
-        except Unreachable:
-            raise
+        except Unreachable as error:
+            raise Unreachable.node_of(agent, str(error.data.get("reason"))) from error
         except NoSuchAgent:
             # In our own words: theirs are data.
             raise NoSuchAgent(
@@ -263,9 +263,5 @@ class Finding:
             said = one_line(error.message)[:SAID_CHARS]
             raise AgentFailed(f"the node of {agent} does not give its card: {said}") from error
         except (TimeoutError, ConnectionLost) as error:
-            raise Unreachable(
-                f"the node of {agent} did not answer",
-                hint="try again in a moment",
-                reason="no answer",
-            ) from error
+            raise Unreachable.node_of(agent, "no answer") from error
         return read_card(answer, agent, self._directory.network, int(time.time() * 1000))

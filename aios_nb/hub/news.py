@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from aios_nb.bell import Bell
+from aios_nb.changes import changes
 from aios_nb.envelope import AgentRow
 
 NEWS_KEPT = 1000
@@ -25,8 +28,10 @@ class News:
         self._kept.append((self.last, {"event": event, "agent": row}))
         self._bell.ring()
 
-    def since(self, number: int) -> list[dict[str, Any]]:
-        """Changes after this one; those too old to be kept are left out."""
+    def since(self, number: int) -> list[dict[str, Any]] | None:
+        """All changes after this one; None when some of them are too old to be kept."""
+        if self._kept and self._kept[0][0] > number + 1:
+            return None
         return [change for n, change in self._kept if n > number]
 
     async def wait(self, number: int) -> None:
@@ -40,21 +45,38 @@ class AgentWatch:
     notification = "agents.event"
     result_first = True
 
-    def __init__(self, news: News, rows: list[AgentRow]) -> None:
+    def __init__(self, news: News, rows: Callable[[], Sequence[AgentRow]]) -> None:
         self._news = news
         self._seen = news.last
         self._rows = rows
+        self._told = {row.id: row for row in rows()}
+        """Who is there, as the one who watches knows it."""
+        self._first = tuple(self._told.values())
 
     async def result(self) -> Any:
-        return {"agents": self._rows}
+        return {"agents": self._first}
 
     async def __aiter__(self) -> AsyncIterator[dict[str, Any]]:
         while True:
             await self._news.wait(self._seen)
-            changes = self._news.since(self._seen)
+            news = self._news.since(self._seen)
             self._seen = self._news.last
-            for change in changes:
+            for change in self._missed() if news is None else news:
+                self._know(change)
                 yield change
+
+    def _missed(self) -> Iterator[dict[str, Any]]:
+        """For one too far behind: the difference to what it knows."""
+        now = {row.id: row for row in self._rows()}
+        for event, row in list(changes(self._told, now)):
+            live = event != "withdrawn" and row.live
+            yield {"event": event, "agent": msgspec.structs.replace(row, live=live)}
+
+    def _know(self, change: dict[str, Any]) -> None:
+        row = change["agent"]
+        self._told.pop(row.id, None)
+        if change["event"] != "withdrawn":
+            self._told[row.id] = row
 
     def close(self) -> None:
         """Nothing to let go of."""

@@ -68,4 +68,4 @@ class Hub:
         return {"name": offer.name, "withdrawn": True}
 
     def watch(self, principal: Principal, _: p.Nothing) -> AgentWatch:
-        return AgentWatch(self._directory.news, self._directory.rows(principal))
+        return AgentWatch(self._directory.news, lambda: self._directory.rows(principal))

@@ -12,6 +12,7 @@ import pytest
 from aios_nb.access import ANYONE, Caller, Principal, owner_of
 from aios_nb.agents.definition import describe
 from aios_nb.errors import NoSuchAgent, Unreachable
+from aios_nb.hub import news
 from aios_nb.identity import from_base64url
 from aios_nb.records import AgentRecord, NodeRecord, check_time, parse
 from tests.sites import TestSite
@@ -194,6 +195,38 @@ def test_watchers_hear_who_comes_and_goes(site: TestSite) -> None:
     assert site.node.run(read) == [
         ("offered", "third"), ("replaced", "third"), ("withdrawn", "third"),
     ]  # fmt: skip
+
+
+def test_a_watcher_too_far_behind_is_told_the_difference(
+    site: TestSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def read() -> list[tuple[str, str, bool]]:
+        rooms = site.node._rooms
+        assert rooms is not None
+        await rooms.host(describe(adder, name="leaves"))
+        await rooms.host(describe(adder, name="changes"))
+        flow = site.flow("agents.watch")
+        await flow.result()
+        await rooms.withdraw("leaves")
+        await rooms.host(describe(adder, name="changes", about="Another"))
+        await rooms.host(describe(adder, name="comes"))
+        for _ in range(news.NEWS_KEPT):
+            await rooms.host(describe(adder, name="flickers"))
+        heard = []
+        for _ in range(4):
+            change = await anext(flow)
+            agent = change["agent"]
+            heard.append((change["event"], agent["name"], agent["live"]))
+        return heard
+
+    monkeypatch.setattr(news, "NEWS_KEPT", 3)
+    site.on_loop(lambda: setattr(site.node._rooms.directory, "news", news.News()))
+    assert site.node.run(read) == [
+        ("withdrawn", "leaves", False),
+        ("replaced", "changes", True),
+        ("offered", "comes", True),
+        ("offered", "flickers", True),
+    ]
 
 
 def test_the_start_of_our_own_id_names_our_agents(site: TestSite) -> None:
