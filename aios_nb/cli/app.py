@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from aios_nb.cli.parser import PASSED_ON, parse
+from aios_nb.cli.wording import in_words
 from aios_nb.errors import AiosError, NotRunning, RpcError, UsageError
 from aios_nb.richtext import one_line
 
@@ -38,7 +39,7 @@ def run(argv: Sequence[str]) -> int:
     except AiosError as error:
         if debugging():
             raise
-        _complain(str(error))
+        _complain(in_words(error))
         _answer(argv, _fields(error))
         return exit_code(error)
     except Exception as error:

@@ -62,7 +62,10 @@ async def _at_a_prompt(args: argparse.Namespace, client: SiteClient) -> int:
 
     async def ask_person(question: str) -> str | None:
         print(output.Paint(sys.stdout)(question, "yellow"))
-        return await prompt.answer()
+        said = await prompt.answer()
+        if said is None:  # as with Ctrl-C during an answer: it is not wanted any more
+            raise asyncio.CancelledError
+        return said
 
     talk = Talk(
         client,

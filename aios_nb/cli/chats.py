@@ -17,6 +17,8 @@ from aios_nb.richtext import one_line
 
 PAGE = 1000
 _LAST = "last"
+_NODE_SHOWN = 8
+"""Characters of another node's id; `aios-nb callers` has all of them."""
 
 
 async def find(client: SiteClient, ref: str) -> str:
@@ -46,17 +48,27 @@ def chats(args: argparse.Namespace) -> None:
         output.note("no conversation yet; start one: aios-nb chat")
     else:
         output.table(
-            ("CONVERSATION", "LAST USED", "WITH", "TITLE"),
+            ("CONVERSATION", "LAST USED", "BY", "WITH", "TITLE"),
             (
                 (
                     row["conversation"],
                     output.moment(row["updated_at"]),
+                    _by(row),
                     ", ".join(agent.partition("@")[0] for agent in row["agents"]),
                     row["title"] or "",
                 )
                 for row in answer["conversations"]
             ),
         )
+
+
+def _by(row: Mapping[str, Any]) -> str:
+    """Who opened it: you, one of your agents, a bridge, or another node."""
+    opener = str(row["opener"])
+    name, _, node = opener.partition("@")
+    if name == "owner" and node:
+        return "an agent" if row["parent"] else "you"
+    return opener if opener.startswith("token:") else f"node {opener[:_NODE_SHOWN]}"
 
 
 async def read(client: SiteClient, conversation: str) -> dict[str, Any]:

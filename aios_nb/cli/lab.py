@@ -33,24 +33,29 @@ def lab(args: argparse.Namespace) -> int:
 
 
 def quickstart(folder: Path) -> Path | None:
-    """The quickstart of a checkout; else a copy in ``folder`` of the packaged one, if any."""
+    """The quickstart of a checkout; else a copy in ``folder`` of the packaged one, if any.
+
+    The chapters that follow it are copied beside it. What is there is never replaced.
+    """
     package = Path(__file__).resolve().parent.parent
     checkout = package.parent / "notebooks" / QUICKSTART
     if checkout.is_file() and (package.parent / "pyproject.toml").is_file():
         return checkout
-    packaged = package / "notebooks" / QUICKSTART
-    if not packaged.is_file():
+    packaged = package / "notebooks"
+    if not (packaged / QUICKSTART).is_file():
         return None
-    copy = folder / QUICKSTART
-    if not copy.exists():
+    for notebook in sorted(packaged.glob("*.ipynb")):
+        copy = folder / notebook.name
+        if copy.exists():
+            continue
         try:
-            shutil.copyfile(packaged, copy)
+            shutil.copyfile(notebook, copy)
         except OSError as error:
             raise UsageError(
-                f"the quickstart cannot be copied to {folder}: {error.strerror}",
+                f"the notebooks cannot be copied to {folder}: {error.strerror}",
                 hint="change to a folder you can write to",
             ) from error
-    return copy
+    return folder / QUICKSTART
 
 
 def bench(args: argparse.Namespace) -> int:

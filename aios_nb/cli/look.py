@@ -102,7 +102,8 @@ def peers(args: argparse.Namespace) -> None:
     answer = talk_to(args, lambda client: client.call("node.peers"))
     if args.json:
         output.show_json(answer)
-    elif answer["peers"]:
+        return
+    if answer["peers"]:
         output.table(
             ("NAME", "STATE", "LATENCY", "NODE ID", "ADDRESS"),
             (
@@ -110,8 +111,19 @@ def peers(args: argparse.Namespace) -> None:
                 for row in answer["peers"]
             ),
         )
-    else:
+    elif not answer["waiting"]:
         output.note("no other node yet; link to one: aios-nb up --join URL")
+    listed = {row["node_id"] for row in answer["peers"]}
+    for row in answer["waiting"]:
+        if row["node_id"] in listed:
+            continue
+        output.note(f"no link to {row['url']} yet: {problem_of(row)}; it is tried again")
+
+
+def problem_of(row: Mapping[str, Any]) -> str:
+    """What is in the way of a link that was asked for."""
+    problem = str(row["problem"]).removeprefix(f"{row['url']}: ")
+    return problem or "not tried yet"
 
 
 def _latency(row: Mapping[str, Any]) -> str:

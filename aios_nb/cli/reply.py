@@ -9,8 +9,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from aios_nb.cli.output import Paint, is_tty, size
-from aios_nb.cli.values import data_lines, is_table, may_be_table, save_files, says_the_same
+from aios_nb.cli.output import Paint, is_tty, note, size
+from aios_nb.cli.patience import Patience
+from aios_nb.cli.values import (
+    data_lines,
+    is_table,
+    may_be_table,
+    save_files,
+    says_nothing,
+    says_the_same,
+)
 from aios_nb.client import Flow, SiteClient
 from aios_nb.envelope import new_id
 from aios_nb.errors import AiosError, UsageError
@@ -105,8 +113,10 @@ class Asking:
 
     async def _until_done(self, params: dict[str, Any]) -> dict[str, Any]:
         written = _Written(on=self._live and not self._quiet)
+        agent = params["agent"]
         while True:
-            result = await self._listen(self._client.notices("chat.stream", **params), written)
+            flow = self._client.notices("chat.stream", **params)
+            result = await self._listen(flow, agent, written)
             if result["status"] != "input_required":
                 break
             written.end_line()
@@ -127,10 +137,12 @@ class Asking:
                 print(plain(result["text"]).rstrip("\n"))
         return result
 
-    async def _listen(self, flow: Flow, written: _Written) -> dict[str, Any]:
+    async def _listen(self, flow: Flow, agent: str, written: _Written) -> dict[str, Any]:
         spinner = Spinner(on=written.on)
+        patience = Patience(self._client, agent, written.interject, on=written.on)
         try:
             async for delta in flow:
+                patience.heard()
                 if delta["text"]:
                     if not written.holds(delta["text"]):
                         await spinner.stop()
@@ -145,6 +157,7 @@ class Asking:
             return result
         finally:
             flow.close()
+            await patience.stop()
 
     async def _cancel(self, message_id: str) -> None:
         # The person wants out: whether the node could still be told must not hold them up.
@@ -159,7 +172,7 @@ class Asking:
         if self._quiet:
             return
         data = result["data"]
-        if data is not None and (is_table(data) or not says_the_same(result["text"], data)):
+        if not says_nothing(data) and (is_table(data) or not says_the_same(result["text"], data)):
             print("\n".join(data_lines(data)))
         for path in saved:
             print(f"saved {path}", file=sys.stderr)
@@ -210,6 +223,13 @@ class _Written:
             self.end_line()
             self._put(plain(whole))
         self.end_line()
+
+    def interject(self, text: str) -> None:
+        """A word to the person between two pieces, on a line of its own."""
+        print(_ERASE_LINE if self._at_line_start else "", end="\n" * (not self._at_line_start))
+        sys.stdout.flush()
+        self._at_line_start = True
+        note(text)
 
     def end_line(self) -> None:
         self._release()

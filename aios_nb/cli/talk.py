@@ -13,8 +13,9 @@ from aios_nb.cli import output
 from aios_nb.cli.chats import find, form_of, read, write
 from aios_nb.cli.messages import Messages
 from aios_nb.cli.reply import Asking
+from aios_nb.cli.wording import in_words
 from aios_nb.client import SiteClient
-from aios_nb.errors import AiosError, UsageError
+from aios_nb.errors import AiosError, Unreachable, UsageError
 from aios_nb.richtext import one_line
 
 DEFAULT_AGENT = "concierge"
@@ -69,10 +70,7 @@ class Talk:
         self.names = [row["name"] for row in rows]
         if resume is None:
             # A mistyped name is found here, not after the first question was written.
-            card = await self._client.call("agents.card", agent=self.agent)
-            self.agent = (
-                card["card"].get("name", self.agent) if "@" not in self.agent else self.agent
-            )
+            await self._look_for(self.agent)
             return
         self.conversation = await find(self._client, resume)
         whole = await read(self._client, self.conversation)
@@ -113,9 +111,18 @@ class Talk:
                 agent, rest, conversation=self.conversation, deadline_s=self._deadline_s
             )
             self.conversation = result["conversation"]
+            if agent not in self.names:
+                self.names.append(agent)  # of another node
+
+    async def _look_for(self, agent: str) -> None:
+        """Raises ``NoSuchAgent``; one whose node is away may be back for the first question."""
+        try:
+            await self._client.call("agents.card", agent=agent)
+        except Unreachable as error:
+            complain(error)
 
     async def _turn_to(self, agent: str) -> None:
-        await self._client.call("agents.card", agent=agent)
+        await self._look_for(agent)
         self.agent = agent
         output.note(f"now talking to {agent}")
 
@@ -203,5 +210,5 @@ class Talk:
 
 def complain(error: AiosError) -> None:
     """One line, and the conversation goes on."""
-    line = error.message if error.hint is None else f"{error.message} ({error.hint})"
-    print(output.Paint(sys.stderr)(f"! {one_line(line)}", "red"), file=sys.stderr, flush=True)
+    line = f"! {one_line(in_words(error))}"
+    print(output.Paint(sys.stderr)(line, "red"), file=sys.stderr, flush=True)

@@ -26,6 +26,13 @@ def data_lines(data: Any) -> list[str]:
     return plain(json.dumps(data, indent=2, ensure_ascii=False)).split("\n")
 
 
+def says_nothing(data: Any) -> bool:
+    """Whether there is nothing in it to show: ``{"agents": []}``."""
+    if isinstance(data, dict):
+        return all(value in ([], {}) for value in data.values())
+    return data is None or data == []
+
+
 def says_the_same(text: str, data: Any) -> bool:
     """Whether the text is only the data written out, as it is for an agent that returns data."""
     try:

@@ -102,7 +102,7 @@ def test_a_node_that_knows_no_other_says_how_to_join_one(cli):
         done = cli("peers")
         assert (done.returncode, done.stdout) == (0, "")
         assert "--join URL" in done.stderr
-        assert cli.json("peers") == {"peers": []}
+        assert cli.json("peers") == {"peers": [], "waiting": []}
     finally:
         up.stop()
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from aios_nb.cli.checks import Check, fail, ok, warn
+from aios_nb.cli.look import problem_of
 from aios_nb.client import RemoteClient
 from aios_nb.errors import AiosError, Impostor
 from aios_nb.home import Home, RunInfo
@@ -13,26 +15,36 @@ from aios_nb.home import Home, RunInfo
 async def nodes(home: Home) -> list[Check]:
     """Every check of the nodes."""
     running = home.running()
-    found = [await reach(run) for run in running]
+    found = [check for run in running for check in await reach(run)]
     if not found:
         found.append(ok("nodes", "none is running; start one: aios-nb up"))
     return [*found, *stale(home, {run.name for run in running})]
 
 
-async def reach(run: RunInfo) -> Check:
-    """Whether the node answers on its port and proves its key."""
+async def reach(run: RunInfo) -> list[Check]:
+    """Whether the node answers on its port and proves its key, and has the links it should."""
     try:
         async with await RemoteClient.connect(run) as client:
-            await client.call("node.info")
+            waiting = (await client.call("node.peers"))["waiting"]
     except Impostor as error:
-        return fail(
-            "nodes",
-            f"{run.name}: {error.message}",
-            f"another program has its port; start {run.name} again (no token was sent)",
-        )
+        cure = f"another program has its port; start {run.name} again (no token was sent)"
+        return [fail("nodes", f"{run.name}: {error.message}", cure)]
     except AiosError as error:
-        return fail("nodes", f"{run.name}: {error.message}", f"stop process {run.pid}, start again")
-    return ok("nodes", f"{run.name} answers at {run.url} and proved its key")
+        cure = f"stop process {run.pid}, start again"
+        return [fail("nodes", f"{run.name}: {error.message}", cure)]
+    return [
+        ok("nodes", f"{run.name} answers at {run.url} and proved its key"),
+        *(away(run, row) for row in waiting),
+    ]
+
+
+def away(run: RunInfo, row: Mapping[str, Any]) -> Check:
+    """A node that was joined and has no link."""
+    return warn(
+        "links",
+        f"{run.name} has no link to {row['url']}: {problem_of(row)}",
+        "see that the other node is up, and that address, id and --network are right",
+    )
 
 
 def stale(home: Home, running: Iterable[str]) -> list[Check]:

@@ -1,0 +1,41 @@
+"""Errors in the words of the command line, where the node's own are for programs."""
+
+from __future__ import annotations
+
+import re
+
+from aios_nb.errors import (
+    AgentFailed,
+    AiosError,
+    Cancelled,
+    DeadlinePassed,
+    RpcError,
+    Unreachable,
+)
+
+_INTERRUPTED = "interrupted"
+_AGENT_ID = re.compile(r"@([a-z2-7]{8})[a-z2-7]{24}\b")
+
+
+def in_words(error: AiosError) -> str:
+    """One line: what happened, and what to type."""
+    hint = _hint(error)
+    said = what(error)
+    return said if hint is None else f"{said} ({hint})"
+
+
+def what(error: AiosError) -> str:
+    """What happened. Where nobody has to type it, the start of a node's id says enough."""
+    if isinstance(error, Unreachable):
+        return _AGENT_ID.sub(r"@\1", error.message)
+    return error.message
+
+
+def _hint(error: AiosError) -> str | None:
+    if isinstance(error, DeadlinePassed):
+        return "give it more time: --deadline SECONDS"
+    if isinstance(error, Cancelled):
+        return "ask again if it is still wanted"
+    if isinstance(error, AgentFailed) and error.data.get("status") == _INTERRUPTED:
+        return "it may have done part of its work; ask again if that is safe"
+    return error.hint or (error.what_to_do if isinstance(error, RpcError) else None)
