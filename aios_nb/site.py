@@ -160,7 +160,8 @@ class ReplyFile(msgspec.Struct, frozen=True):
 class Reply(parts.Reply):
     """An agent's answer: a ``str`` with ``data``, ``files``, ``conversation``; go on with ``ask``.
 
-    ``status`` is ``done``, or ``input_required`` when the text is a question: then ``answer`` it.
+    ``status`` is ``done``, or ``input_required`` when the text is a question: then ``answer`` it;
+    or ``accepted`` for what was asked with ``wait=False``: then ``wait`` for it.
     """
 
     files: tuple[ReplyFile, ...]  # type: ignore[assignment] # references that can be read
@@ -193,6 +194,20 @@ class Reply(parts.Reply):
         return await self.site.ask_async(
             self.agent, text, conversation=self.conversation, **options
         )
+
+    def wait(self) -> Reply:
+        """The answer to what was asked with ``wait=False``, when it has come."""
+        return self.site.run(self._wait)
+
+    async def wait_async(self) -> Reply:
+        return await self.site.on_loop(self._wait)
+
+    async def _wait(self) -> Reply:
+        flow = self.site.client.notices("chat.stream", message_id=self.message_id, offset=0)
+        try:
+            return Reply.made(await flow.result(), self.agent, self.site)
+        finally:
+            flow.close()
 
     def answer(self, text: str) -> Reply:
         """What the agent asked for; gives what it says next."""
@@ -250,6 +265,23 @@ class Site:
         result = await self.client.call("node.peers")
         return Peers(msgspec.convert(result["peers"], list[Peer]))
 
+    def allow(self, node_id: str) -> None:
+        """From now on that node may call agents with access ``known``."""
+        self.run(lambda: self._rule("nodes.allow", node_id))
+
+    async def allow_async(self, node_id: str) -> None:
+        await self.on_loop(lambda: self._rule("nodes.allow", node_id))
+
+    def block(self, node_id: str) -> None:
+        """From now on that node gets no link, and no agent."""
+        self.run(lambda: self._rule("nodes.block", node_id))
+
+    async def block_async(self, node_id: str) -> None:
+        await self.on_loop(lambda: self._rule("nodes.block", node_id))
+
+    async def _rule(self, method: str, node_id: str) -> None:
+        await self.client.call(method, node=node_id)
+
     def agents(self) -> Rows[Hit]:
         return self.run(self._agents)
 
@@ -290,13 +322,18 @@ class Site:
         data: Any = None,
         files: Sequence[parts.File | str | Path] = (),
         deadline_s: float = DEADLINE_DEFAULT_S,
+        wait: bool = True,
     ) -> Reply:
         """One question; waits for the answer. Opens a conversation, or goes on in one.
 
         ``agent``: its name, its id, a row of ``search``, or the declared function itself.
+        ``wait=False``: at once, with status ``accepted``; an agent whose node is away gets it when
+        that is back, until the deadline.
         """
         ref = _ref(agent)
-        return self.run(lambda: self._ask(ref, text, conversation, data, files, deadline_s))
+        return self.run(
+            lambda: self._ask(ref, text, conversation, data, files, deadline_s, wait=wait)
+        )
 
     async def ask_async(
         self,
@@ -307,10 +344,11 @@ class Site:
         data: Any = None,
         files: Sequence[parts.File | str | Path] = (),
         deadline_s: float = DEADLINE_DEFAULT_S,
+        wait: bool = True,
     ) -> Reply:
         ref = _ref(agent)
         return await self.on_loop(
-            lambda: self._ask(ref, text, conversation, data, files, deadline_s)
+            lambda: self._ask(ref, text, conversation, data, files, deadline_s, wait=wait)
         )
 
     async def _ask(
@@ -321,6 +359,8 @@ class Site:
         data: Any,
         files: Sequence[parts.File | str | Path],
         deadline_s: float,
+        *,
+        wait: bool,
     ) -> Reply:
         client = self.client
         sent = []
@@ -336,6 +376,7 @@ class Site:
                 text=str(text),
                 message_id=message_id,
                 deadline_s=deadline_s,
+                wait=wait,
                 **{name: value for name, value in given.items() if value is not None},
             )
         except asyncio.CancelledError:

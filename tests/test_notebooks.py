@@ -65,6 +65,28 @@ def test_runs_top_to_bottom(notebook: Path, jupyter: dict[str, str], tmp_path: P
     assert ran.returncode == 0, ran.stderr
 
 
+def shown(done: Path) -> str:
+    """Everything the cells of a notebook that ran have put out, as text."""
+    cells = json.loads(done.read_text("utf-8"))["cells"]
+    outputs = [out for cell in cells if cell["cell_type"] == "code" for out in cell["outputs"]]
+    texts = [out.get("text") or out.get("data", {}).get("text/plain", "") for out in outputs]
+    return "\n".join("".join(text) for text in texts)
+
+
+@pytest.mark.timeout(CEILING_S + 30)
+def test_between_nodes_shows_two_nodes(jupyter: dict[str, str], tmp_path: Path):
+    """It would run through as well if all agents were Alice's."""
+    run(FOLDER / "between-nodes.ipynb", jupyter, tmp_path)
+
+    said = shown(tmp_path / "between-nodes-done.ipynb")
+    assert "shout    of bob    GOOD MORNING EVERYONE!" in said
+    assert "counter  of alice  3 words" in said
+    assert "One chocolate cake for Alice" in said
+    assert said.index("✗ no such agent: recipe") < said.index("Cake: flour")
+    assert said.index("✗ the") < said.index("FRIENDS AGAIN!")
+    assert said.index("could not be reached") < said.index("CALL ME BACK!")
+
+
 @by_name
 def test_is_committed_without_outputs(notebook: Path):
     cells = json.loads(notebook.read_text("utf-8"))["cells"]

@@ -17,7 +17,9 @@ import pytest
 
 import aios_nb as aios
 from aios_nb.agents import decorator
-from aios_nb.errors import AiosError, NoSuchAgent, NotRunning, UsageError
+from aios_nb.agents.definition import describe
+from aios_nb.config import Settings
+from aios_nb.errors import AiosError, NoSuchAgent, NotRunning, Unreachable, UsageError
 from aios_nb.site import Peer, Peers
 
 
@@ -249,6 +251,56 @@ def test_two_nodes_in_one_process_are_two_nodes(tmp_path: Path) -> None:
         assert a.url != b.url
     assert not a.running
     assert not b.running
+
+
+def test_another_node_is_let_in_and_shut_out(tmp_path: Path) -> None:
+    def secret(text: str) -> str:
+        return f"between us: {text}"
+
+    bob = aios.Node(Settings(name="bob", home=tmp_path / "bob")).start()
+    try:
+        bob.host(secret, access="known")
+        alice = aios.up(name="alice", join=f"{bob.url}#{bob.node_id}")
+        with pytest.raises(NoSuchAgent):
+            alice.ask("secret", "x")
+        bob.allow(alice.node_id)
+        assert alice.ask("secret", "x") == "between us: x"
+        asyncio.run(bob.block_async(alice.node_id))
+        while alice.peers()[0].state == "alive":
+            pass  # she hears of it in her own time
+        with pytest.raises(Unreachable, match="refuses the link"):
+            alice.ask("secret", "x")
+        asyncio.run(bob.allow_async(alice.node_id))
+        assert alice.ask("secret", "y") == "between us: y"
+    finally:
+        bob.stop()
+
+
+def test_what_need_not_be_waited_for_is_answered_when_the_other_node_is_back(
+    tmp_path: Path,
+) -> None:
+    def shout(text: str) -> str:
+        return text.upper()
+
+    def start(port: int = 0) -> aios.Node:
+        settings = Settings(name="bob", home=tmp_path / "bob", port=port)
+        return aios.Node(settings, [describe(shout)]).start()
+
+    bob = start()
+    try:
+        alice = aios.up(name="alice", join=f"{bob.url}#{bob.node_id}")
+        assert alice.ask("shout", "x") == "X"
+        port = int(bob.url.rpartition(":")[2])
+        bob.stop()
+        with pytest.raises(Unreachable, match="could not be reached"):
+            alice.ask("shout", "now", deadline_s=5)
+        sent = [alice.ask("shout", text, wait=False, deadline_s=600) for text in ("a", "b")]
+        assert [(one, one.status) for one in sent] == [("", "accepted")] * 2
+        bob = start(port)
+        assert (sent[0].wait(), sent[0].wait().status) == ("A", "done")
+        assert asyncio.run(sent[1].wait_async()) == "B"
+    finally:
+        bob.stop()
 
 
 def test_a_declared_function_can_be_asked_itself() -> None:
