@@ -7,6 +7,7 @@ and most methods that only look something up take it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import re
 import secrets
@@ -49,7 +50,8 @@ class Bound:
     """A row of the table with the handler that answers it."""
 
     __slots__ = (
-        "_decode", "_empty", "_fields", "_optional", "callers", "handler", "kind", "name", "usage"
+        "_decode", "_empty", "_fields", "_optional", "_other",
+        "callers", "handler", "kind", "name", "usage",
     )  # fmt: skip
 
     def __init__(self, row: Method, handler: Handler | None) -> None:
@@ -60,12 +62,14 @@ class Bound:
         self._decode = msgspec.json.Decoder(row.params).decode
         self._empty = b"[]"
         self._fields: tuple[bytes, ...] | None = None
+        self._other: tuple[bytes, ...] = ()
         self._optional: frozenset[str] = frozenset()
         self.usage = f"{row.name} takes a list"
         if isinstance(row.params, type) and issubclass(row.params, msgspec.Struct):
             self._empty = b"{}"
             fields = msgspec.structs.fields(row.params)
             self._fields = tuple(jsonrpc.encode(field.encode_name) for field in fields)
+            self._other = tuple(map(jsonrpc.encode, getattr(row.params, "other_order", ())))
             self._optional = frozenset(f.encode_name for f in fields if not f.required)
             shown = ", ".join(f.encode_name if f.required else f.encode_name + "?" for f in fields)
             self.usage = f"{row.name}({shown})"
@@ -92,12 +96,13 @@ class Bound:
             most = len(self._fields)
             message = f"{self.name}: {len(values)} params given, at most {most} taken"
             raise InvalidParams(message, hint=self.usage)
-        pairs = zip(self._fields, values, strict=False)
-        named = b",".join(b"%b:%b" % (name, bytes(value)) for name, value in pairs)
-        raw = b"{%b}" % named
+        raw = _named(self._fields, values)
         try:
             return self._decode(raw)
         except (msgspec.ValidationError, RecursionError) as again:
+            if len(values) == len(self._other):
+                with contextlib.suppress(msgspec.ValidationError, RecursionError):
+                    return self._decode(_named(self._other, values))
             return self._without_nulls(raw, again)
 
     def _without_nulls(self, raw: bytes, problem: Exception) -> Any:
@@ -280,6 +285,12 @@ async def _result_only(bound: Bound, notices: Notices) -> Any:
         return await notices.result()
     finally:
         notices.close()
+
+
+def _named(names: Iterable[bytes], values: Iterable[Raw]) -> bytes:
+    """The object that has these values under these names, as far as both go."""
+    pairs = zip(names, values, strict=False)
+    return b"{%b}" % b",".join(b"%b:%b" % (name, bytes(value)) for name, value in pairs)
 
 
 def _handler(row: Method, rooms: Mapping[str, object]) -> Handler | None:

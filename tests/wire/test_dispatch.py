@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec import Raw
 
 from aios_nb.access import ANYONE, Caller, Principal
 from aios_nb.errors import (
@@ -18,7 +20,7 @@ from aios_nb.errors import (
     RpcError,
     UsageError,
 )
-from aios_nb.params import Nothing, Params
+from aios_nb.params import Nothing, Params, Stream
 from aios_nb.wire.dispatch import Dispatcher
 from aios_nb.wire.methods import METHODS, Answers, Method
 
@@ -326,3 +328,29 @@ def test_every_method_takes_null_for_each_param_it_does_not_need(name):
             bound.params(raw)
     else:
         assert bound.params(raw) == row.params()
+
+
+# By position ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (["echo", "hello"], {"agent": "echo", "text": "hello"}),
+        (["m-1", 5], {"message_id": "m-1", "offset": 5}),
+        (["m-1", 0], {"message_id": "m-1", "offset": 0}),
+        ([None, None, None, "m-1"], {"message_id": "m-1"}),
+    ],
+)
+def test_a_stream_goes_on_by_position_too(given, meant):
+    methods, _ = dispatcher()
+    bound = methods.find(OWNER, "chat.stream")
+    assert bound.params(Raw(json.dumps(given).encode())) == Stream(**meant)
+
+
+@pytest.mark.parametrize("given", [["echo", -1], ["m-1", 1.5], ["no id", 5], ["m-1", 5, None]])
+def test_what_is_neither_a_question_nor_a_place_in_a_reply_is_refused(given):
+    methods, _ = dispatcher()
+    bound = methods.find(OWNER, "chat.stream")
+    with pytest.raises(InvalidParams, match="text: expected str"):
+        bound.params(Raw(json.dumps(given).encode()))

@@ -56,15 +56,18 @@ class Door:
         *,
         standing: Callable[[str], Caller | None],
         has_room: Callable[[Caller], bool],
+        make_room: Callable[[Caller], bool],
         ready: Callable[[], Ready],
         adopt: Adopt,
         clock: Callable[[], float],
     ) -> None:
+        """``has_room`` is asked by a claim alone, ``make_room`` after its proof."""
         self._identity = identity
         self._network = network
         self._limits = limits
         self._standing = standing
         self._has_room = has_room
+        self._make_room = make_room
         self._ready = ready
         self._adopt = adopt
         per_s = limits.stranger_handshakes_per_s
@@ -119,14 +122,16 @@ class Door:
         try:
             async with asyncio.timeout(self._limits.hello_wait_s):
                 session = await self._handshake(channel)
+                if not self._make_room(self._caller(session.node_id)):
+                    raise _TooMany
                 # Its first requests may come with its ready, and be of any length.
                 connection.quota = None
                 theirs = await exchange_ready(channel, session, self._ready(), dialled=False)
         finally:
             self._half_open.pop(knock, None)
         caller = self._caller(session.node_id)
-        if caller is Caller.KNOWN:
-            connection.prove()
+        # Strangers too, of whom there are few: who has proven nothing must not push them out.
+        connection.prove()
         return session, theirs, caller
 
     async def _handshake(self, channel: Channel) -> Session:

@@ -37,10 +37,9 @@ def scope_of(address: str) -> Scope | None:
     return Scope.PRIVATE if ip.is_private and not ip.is_reserved else None
 
 
-def urls_of(record: NodeRecord, over: str) -> tuple[str, ...]:
-    """The URLs to dial, if the record came over a link to the address ``over``."""
-    here = scope_of(over)
-    if here is None or _WIDTH[here] > _WIDTH[record.scope]:
+def urls_of(record: NodeRecord, over: Scope | None) -> tuple[str, ...]:
+    """The URLs to dial, if the record came over a link to an address of the scope ``over``."""
+    if over is None or _WIDTH[over] > _WIDTH[record.scope]:
         return ()
     found = (
         _url(endpoint.kind, endpoint.host, endpoint.port, record.scope)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from aios_nb.access import Principal
+from aios_nb.access import Caller, Principal
 from aios_nb.config import MB, Limits
 from aios_nb.errors import Busy, Cancelled, InvalidRequest, TooLarge
+from aios_nb.later import Later
 from aios_nb.wire import jsonrpc
 from aios_nb.wire.jsonrpc import ABSENT, Call
 from aios_nb.wire.methods import Answers
+from aios_nb.wire.peer.pace import Pace
 
 if TYPE_CHECKING:
     from aios_nb.ports import Notices
@@ -30,8 +34,16 @@ class Desk:
         self.limits = limits
         self.flows = 0
         """Answers in pieces, over all links."""
+        self.stranger_flows = 0
+        """Those of them that strangers asked for."""
+        self.pace = Pace(time.monotonic)
         self.calls: set[asyncio.Future[Any]] = set()
         """Calls under way; they outlive their link."""
+
+    def has_room(self, *, stranger: bool) -> bool:
+        """Whether one more answer may come in pieces. Half of the places are not for strangers."""
+        most = self.limits.open_streams
+        return self.flows < most and not (stranger and self.stranger_flows >= max(1, most // 2))
 
     def keep(self, call: asyncio.Future[Any]) -> None:
         """Hold on to a call until it is done."""
@@ -61,6 +73,10 @@ class Answering:
         self._wake = wake
         self._loop = asyncio.get_running_loop()
         self._pumps: dict[Stream, asyncio.Task[None]] = {}
+        self._at_work = 0
+        """Calls whose methods are not done, also if nobody waits for them any more."""
+        self._unanswered = 0
+        """The same for notifications."""
         self.unpaused: asyncio.Event | None = None
         """Set while the other side reads too slowly; set off when it has caught up."""
 
@@ -76,8 +92,7 @@ class Answering:
             self._reply_at_once(number, stream, call)
             return
         try:
-            if self._streams.queued_bytes > UNSENT_BYTES:
-                _refuse_more()
+            self._check_room(call)
             bound, value = self._dispatcher.start(principal, call)
             if bound.kind is Answers.CALL and not hasattr(value, "__await__"):
                 answer = b"" if call.id is ABSENT else jsonrpc.result(call.id, value)
@@ -86,8 +101,16 @@ class Answering:
         except Exception as problem:  # noqa: BLE001 - every failure is answered
             self._reply_at_once(number, stream, self._dispatcher.failure(call, problem), call)
             return
+        if call.id is ABSENT:
+            self._notified(stream, call, value)
+            return
         stream = stream or self._streams.adopt(number)
-        self._desk.keep(self._loop.create_task(self._later(stream, call, value)))
+        self._at_work += 1
+        if type(value) is Later:
+            value.then(functools.partial(self._come, stream, call))
+            return
+        later = self._later(principal, stream, call, value)
+        self._desk.keep(self._loop.create_task(later))
 
     def ended(self, stream: Stream) -> None:
         """Nobody listens to that answer any more."""
@@ -99,6 +122,36 @@ class Answering:
         """Nobody listens to any of them. What runs, runs on."""
         for pump in tuple(self._pumps.values()):
             pump.cancel()
+
+    def _check_room(self, call: Call) -> None:
+        """Raises ``Busy``; of a notification nobody hears that, and it is lost."""
+        if self._streams.queued_bytes > UNSENT_BYTES:
+            raise Busy("too much waits to be read on this link", hint="read it first")
+        at_work = self._unanswered if call.id is ABSENT else self._at_work
+        if at_work >= self._desk.limits.ws_calls:
+            raise Busy("too many calls of this link are still at work", hint="try again")
+
+    def _notified(self, stream: Stream | None, call: Call, value: Any) -> None:
+        """Let the method go on. To its sender the stream is over: it must not count as open."""
+        if stream is not None:
+            self._streams.close(stream)
+        self._unanswered += 1
+        task = self._loop.create_task(self._unheard(call, value))
+        task.add_done_callback(self._heard_out)
+        self._desk.keep(task)
+
+    def _heard_out(self, _: asyncio.Task[None]) -> None:
+        self._unanswered -= 1
+
+    async def _unheard(self, call: Call, value: Any) -> None:
+        try:
+            if hasattr(value, "__await__"):
+                value = await value
+        except Exception as problem:  # noqa: BLE001 - what was not meant to happen is logged
+            self._dispatcher.failure(call, problem)
+            return
+        if hasattr(value, "result_first"):
+            value.close()
 
     def _reply_at_once(
         self, number: int, stream: Stream | None, answer: bytes, call: Call | None = None
@@ -122,45 +175,62 @@ class Answering:
         self._streams.send(stream, answer, last=True)
         self._wake()
 
-    async def _later(self, stream: Stream, call: Call, value: Any) -> None:
+    def _come(self, stream: Stream, call: Call, value: Any, error: Exception | None) -> None:
+        """What was to come later is there. The link may be gone: then it is dropped."""
+        self._at_work -= 1
+        if error is None:
+            try:
+                answer = jsonrpc.result(call.id, value)
+            except Exception as problem:  # noqa: BLE001 - every failure is answered
+                error = problem
+        if error is not None:
+            answer = self._dispatcher.failure(call, error)
+        self._reply(stream, answer, call)
+
+    async def _later(self, principal: Principal, stream: Stream, call: Call, value: Any) -> None:
         """The link may break meanwhile: the method goes on, and its answer is dropped."""
         try:
             if hasattr(value, "__await__"):
                 value = await value
             if hasattr(value, "result_first"):
-                self._open(stream, call, value)
+                self._open(principal, stream, call, value)
                 return
-            answer = b"" if call.id is ABSENT else jsonrpc.result(call.id, value)
+            answer = jsonrpc.result(call.id, value)
         except asyncio.CancelledError:
             if _being_cancelled():
                 raise
             answer = self._dispatcher.failure(call, Cancelled(f"{call.method} was cancelled"))
         except Exception as problem:  # noqa: BLE001 - every failure is answered
             answer = self._dispatcher.failure(call, problem)
+        finally:
+            self._at_work -= 1
         self._reply(stream, answer, call)
 
     # In pieces ------------------------------------------------------------------------
 
-    def _open(self, stream: Stream, call: Call, notices: Notices) -> None:
-        if stream.gone or call.id is ABSENT:
+    def _open(self, principal: Principal, stream: Stream, call: Call, notices: Notices) -> None:
+        if stream.gone:
             notices.close()
-            self._streams.close(stream)
             return
         if notices.result_first:
             notices.close()
             raise InvalidRequest(f"{call.method} has no end, and is not for a link")
-        if self._desk.flows >= self._desk.limits.open_streams:
+        stranger = principal.kind is not Caller.KNOWN
+        if not self._desk.has_room(stranger=stranger):
             notices.close()
-            raise Busy("too many open streams on this node", hint="try again")
+            # What it is about may have been taken: Busy alone would say that nothing was.
+            raise Busy("too many open streams on this node", hint="try again", taken=True)
         pump = self._loop.create_task(self._pump(stream, call, notices))
         self._desk.flows += 1
+        self._desk.stranger_flows += stranger
         self._desk.keep(pump)
         self._pumps[stream] = pump
-        pump.add_done_callback(lambda _: self._pumped(stream, notices))
+        pump.add_done_callback(lambda _: self._pumped(stream, notices, stranger=stranger))
 
-    def _pumped(self, stream: Stream, notices: Notices) -> None:
+    def _pumped(self, stream: Stream, notices: Notices, *, stranger: bool) -> None:
         notices.close()  # here: a task that is cancelled before it begins runs no line of its own
         self._desk.flows -= 1
+        self._desk.stranger_flows -= stranger
         self._pumps.pop(stream, None)
 
     async def _pump(self, stream: Stream, call: Call, notices: Notices) -> None:
@@ -169,7 +239,7 @@ class Answering:
         stream.on_room = room.came
         try:
             async for item in notices:
-                self._streams.send(stream, b"%b%b}" % (head, jsonrpc.encode(item)))
+                self._streams.send(stream, self._piece(head, item))
                 self._wake()
                 # One at a time: what is written meanwhile comes in one piece, later.
                 await room.wait()
@@ -183,6 +253,13 @@ class Answering:
         except Exception as problem:  # noqa: BLE001 - every failure is answered
             answer = self._dispatcher.failure(call, problem)
         self._reply(stream, answer, call)
+
+    def _piece(self, head: bytes, item: Any) -> bytes:
+        said = b"%b%b}" % (head, jsonrpc.encode(item))
+        if len(said) > self._message_bytes:
+            # It would end the link, and everything else on it.
+            raise TooLarge("a piece of the answer is longer than that node takes")
+        return said
 
 
 class Room:
@@ -206,10 +283,6 @@ class Room:
             await self._waiter
         finally:
             self._waiter = None
-
-
-def _refuse_more() -> NoReturn:
-    raise Busy("too much waits to be read on this link", hint="read it first")
 
 
 def _being_cancelled() -> bool:

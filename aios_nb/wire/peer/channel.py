@@ -11,11 +11,11 @@ import asyncio
 import random
 from collections import deque
 from collections.abc import Callable
+from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp._websocket.helpers import websocket_mask
 
-from aios_nb.wire.connection import STALL_S
 from aios_nb.wire.peer.frames import FRAME_BYTES, Violation
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ _TWO_BYTES, _EIGHT_BYTES = 126, 127
 _CONTROL_BYTES = 125
 
 FRAMES_PER_TURN = 100
-"""A node that sends without end must let others have a turn."""
+TURN_S = 0.002
+"""A node that sends without end must let others have a turn, by whichever is over first."""
 UNREAD_FRAMES = 8
 """Frames that may wait while the two sides get to know each other; more stay in the socket."""
 
@@ -64,6 +65,8 @@ class Channel:
         """Enough waits to be read: nothing more is looked at until some of it was."""
         self._take: Take | None = None
         self._flush: Callable[[], None] = lambda: None
+        self._rest: Callable[[float], float] = lambda _: 0.0
+        self._resting: asyncio.Handle | None = None
         self._response: ClientResponse | None = None
         self.closed: asyncio.Future[Exception | None] = self._loop.create_future()
         """Done when nothing more comes; with what the other side did wrong, if it did."""
@@ -105,6 +108,11 @@ class Channel:
         """The other side reads slower than we write."""
         return self._protocol.writing_paused
 
+    @property
+    def unsent_bytes(self) -> int:
+        """Written, and not yet taken by the system."""
+        return self._transport.get_write_buffer_size() if self._transport is not None else 0
+
     # Reading --------------------------------------------------------------------------
 
     async def read(self) -> bytes | bytearray:
@@ -118,9 +126,12 @@ class Channel:
         self._let_on()
         return frame
 
-    def attach(self, take: Take, flush: Callable[[], None]) -> None:
-        """Give each frame to ``take`` from now on, and call ``flush`` after those of one packet."""
-        self._take, self._flush = take, flush
+    def attach(self, take: Take, flush: Callable[[], None], rest: Callable[[float], float]) -> None:
+        """Give each frame to ``take`` from now on, and call ``flush`` after those of one packet.
+
+        ``rest`` is told how long they took, and says for how long to read nothing more.
+        """
+        self._take, self._flush, self._rest = take, flush, rest
         waiting, self._unread = self._unread, deque()
         try:
             for frame in waiting:
@@ -143,45 +154,50 @@ class Channel:
             return
         buffer = self._buffer
         buffer += data
-        if len(buffer) < self._need:
+        if len(buffer) < self._need or self._resting is not None:
             return
+        began = monotonic()
         try:
-            more = self._parse()
+            more = self._parse(began + TURN_S)
         except Exception as problem:  # noqa: BLE001 - whatever it is, it ends this connection
             self._end(problem)
             self.abort()
             return
         self._flush()
-        if more and self._transport is not None:
+        rest = self._rest(monotonic() - began)
+        if (more or rest) and self._transport is not None:
             self._transport.pause_reading()
             self._held_up = True
-            if self._take is not None:
-                self._let_on()
+            if self._take is not None or len(self._unread) < UNREAD_FRAMES:
+                self._let_on(rest)
 
     def feed_eof(self) -> None:
         """No more will come."""
         self._end(None)
 
-    def _let_on(self) -> None:
+    def _let_on(self, rest_s: float = 0.0) -> None:
         if self._held_up:
             self._held_up = False
-            self._loop.call_soon(self._go_on)
+            if rest_s:
+                self._resting = self._loop.call_later(rest_s, self._go_on)
+            else:
+                self._resting = self._loop.call_soon(self._go_on)
 
     def _go_on(self) -> None:
+        self._resting = None
         if self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
-        self._need = 2
         self.feed(b"")
 
-    def _parse(self) -> bool:  # noqa: C901 - one loop, without a call for each frame
+    def _parse(self, until: float) -> bool:  # noqa: C901, PLR0912 - a call for each is dear
         """Take the whole frames in the buffer; True when some are left for another turn."""
         buffer = self._buffer
         have, at, frames = len(buffer), 0, 0
+        self._need = 2  # also when the turn ends exactly behind a frame
         mask_in, give = self._mask_in, self._take or self._give
         most = FRAMES_PER_TURN if self._take is not None else UNREAD_FRAMES - len(self._unread)
         while frames < most:
             if have - at < 2:  # noqa: PLR2004
-                self._need = 2
                 break
             start, size = at + 2, buffer[at + 1] & 0x7F
             if size >= _TWO_BYTES:
@@ -211,6 +227,8 @@ class Channel:
                 self._odd(buffer[at], frame)
             at = end
             frames += 1
+            if monotonic() > until:
+                most = frames
         del buffer[:at]
         return frames == most and len(buffer) > 0
 
@@ -228,12 +246,14 @@ class Channel:
             if kind == _CLOSE:
                 self.close_code = int.from_bytes(frame[:2], "big")
                 raise Closed
-            if kind == _PING:
+            if kind == _PING and not self.paused:  # who does not read needs no answer
                 self._write(_PONG, [frame])
             return
         if kind != (_BINARY if self._fragments is None else _CONTINUED):
             raise Violation("neither binary nor control")
-        self._fragments = (self._fragments or bytearray()) + frame
+        if self._fragments is None:
+            self._fragments = bytearray()
+        self._fragments += frame
         if len(self._fragments) > FRAME_BYTES:
             raise Violation("a frame that is too long")
         if first & _WHOLE:
@@ -243,6 +263,8 @@ class Channel:
     def _end(self, problem: Exception | None) -> None:
         if not self.closed.done():
             self.closed.set_result(None if isinstance(problem, Closed) else problem)
+            if self._resting is not None:
+                self._resting.cancel()
             self._wake()
 
     def _wake(self) -> None:
@@ -279,9 +301,8 @@ class Channel:
         transport.write(b"".join(out))
 
     async def drained(self) -> None:
-        """Wait until the other side has read enough. Raises when it has gone, or will not read."""
-        async with asyncio.timeout(STALL_S):
-            await self._protocol._drain_helper()  # noqa: SLF001 - the only waiter of it is here
+        """Wait until the other side has read enough. Raises when it has gone."""
+        await self._protocol._drain_helper()  # noqa: SLF001 - the only waiter of it is here
 
     # The end --------------------------------------------------------------------------
 

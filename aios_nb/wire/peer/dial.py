@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +75,7 @@ class Dialler:
             raise _http_refusal(url, problem.status) from None
         except (aiohttp.ClientError, OSError, ValueError) as problem:
             # A ValueError is how the framework says that a URL or a header is odd.
-            raise NoLink("no answer", f"{url}: {problem}") from None
+            raise NoLink("no answer", f"{url}: {_in_words(problem)}") from None
 
     async def close(self) -> None:
         """Close every connection that is still held."""
@@ -108,7 +109,9 @@ class Dialler:
         except Closed:
             if channel.close_code == TRY_LATER:
                 raise NoLink("no answer", "it has too much to do at the moment") from None
-            raise Refused("it hung up") from None
+            if channel.close_code is None:  # who does not want us says goodbye
+                raise NoLink("no answer", "the connection broke") from None
+            raise Refused("it refuses the link (blocked there, or another network)") from None
 
     def _session(self, scope: Scope | None) -> aiohttp.ClientSession:
         session = self._sessions.get(scope)
@@ -152,6 +155,13 @@ async def _no_redirects(
         response.close()
         raise aiohttp.ClientError("it sends us elsewhere")
     return response
+
+
+def _in_words(problem: Exception) -> str:
+    """What went wrong, without the framework's own address book."""
+    if isinstance(problem, aiohttp.ClientConnectorError) and problem.os_error.errno:
+        return os.strerror(problem.os_error.errno).lower()
+    return str(problem)
 
 
 def _http_refusal(url: str, status: int) -> NoLink:

@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from aios_nb.envelope import NAME
 from aios_nb.wire.peer.sealing import OVERHEAD_BYTES
 
 SUBPROTOCOL = "aios-peer-1"
@@ -50,6 +51,8 @@ MESSAGE, PIECE, CREDIT, END = (
 READY, PING, PONG, BYE = (int(kind) for kind in (Kind.READY, Kind.PING, Kind.PONG, Kind.BYE))
 """Plain numbers: a member of an enum costs more to compare."""
 
+_NAME_OR_NONE = rf"\A(?:{NAME.pattern})?\Z"
+"""It is shown to people: nothing else may be in it."""
 _head = struct.Struct(">IB")
 _credit = struct.Struct(">IBI")
 head = _head.pack
@@ -68,7 +71,7 @@ class Ready(msgspec.Struct, frozen=True):
     message: Annotated[int, Meta(ge=MESSAGE_BYTES_MIN, le=NUMBER_MAX)]
     streams: Annotated[int, Meta(ge=1, le=NUMBER_MAX)]
     epoch: Annotated[int, Meta(ge=0, le=(1 << 53) - 1)] = 0
-    name: Annotated[str, Meta(max_length=48)] = ""
+    name: Annotated[str, Meta(pattern=_NAME_OR_NONE)] = ""
     record: Annotated[str, Meta(max_length=2000)] | None = None
     """Its signed node record, base64url."""
 

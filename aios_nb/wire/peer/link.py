@@ -11,8 +11,9 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from aios_nb.access import Principal
+from aios_nb.access import Caller, Principal
 from aios_nb.errors import Busy, ConnectionLost, TooLarge
+from aios_nb.wire.connection import STALL_S
 from aios_nb.wire.peer import asking
 from aios_nb.wire.peer.answering import Answering, Desk
 from aios_nb.wire.peer.asking import PeerStream
@@ -23,6 +24,7 @@ from aios_nb.wire.peer.frames import (
     HEAD_BYTES,
     LINK,
     MESSAGE,
+    PIECE,
     PING,
     PONG,
     READY,
@@ -33,7 +35,7 @@ from aios_nb.wire.peer.frames import (
     say,
     split,
 )
-from aios_nb.wire.peer.pulse import Pulse, Verdict
+from aios_nb.wire.peer.pulse import TICK_S, Pulse, Verdict
 from aios_nb.wire.peer.sealing import Tampered
 from aios_nb.wire.peer.streams import Full, Stream, Streams
 
@@ -45,6 +47,8 @@ log = logging.getLogger(__name__)
 OUT_BYTES = 1 << 18
 """What is written in one turn, about; then others have theirs."""
 STAMP_BYTES = 8
+WEIGHED_BYTES = 1 << 20
+"""After so much in pieces it is looked at what the links of strangers hold."""
 
 
 class PeerLink:
@@ -61,7 +65,9 @@ class PeerLink:
         mine: Ready,
         theirs: Ready,
         clock: Callable[[], float],
+        on_weight: Callable[[], None] = lambda: None,
     ) -> None:
+        """``on_weight`` is told again and again while long messages come in."""
         self.node_id = session.node_id
         self.epoch = theirs.epoch
         self.name = theirs.name
@@ -83,6 +89,10 @@ class PeerLink:
         self._streams = Streams(mine, theirs, dialled=dialled)
         self._answering = Answering(desk, self._streams, theirs.message, self._wake)
         self._pulse = Pulse(clock)
+        self._desk = desk
+        self._on_weight = on_weight
+        self._in_pieces = 0
+        self._stalled_ticks = 0
         self._stamps = 0
         self._heard = self._used = False
         self._waking = self._reading = False
@@ -104,6 +114,17 @@ class PeerLink:
     def quiet(self) -> bool:
         """Nothing is under way on it."""
         return self._streams.idle
+
+    @property
+    def parted(self) -> bool:
+        """It ends as soon as the connection does, whatever is under way."""
+        return self._left or self.over.done()
+
+    @property
+    def held_bytes(self) -> int:
+        """What is held in memory for it: messages that came in part or were not read yet."""
+        streams = self._streams
+        return streams.assembled_bytes + streams.queued_bytes + self._channel.unsent_bytes
 
     async def call(self, method: str, params: Mapping[str, Any]) -> Any:
         """The result as builtins. Raises its ``RpcError``, or ``ConnectionLost``."""
@@ -132,7 +153,7 @@ class PeerLink:
     async def run(self) -> None:
         """Read until either side ends it. Everything that waited has been told afterwards."""
         self.ping()
-        self._channel.attach(self._hear, self._heard_all)
+        self._channel.attach(self._hear, self._heard_all, self._rest)
         try:
             problem = await asyncio.shield(self._channel.closed)
         finally:
@@ -153,7 +174,12 @@ class PeerLink:
         if self._used or not self._streams.idle:
             self._used = False
             self.asked_at = now
-        if verdict is Verdict.DEAD:
+        # By ticks, not by a clock: time in which we were held up ourselves does not count.
+        self._stalled_ticks = 0 if self._draining is None else self._stalled_ticks + 1
+        if self._stalled_ticks * TICK_S >= STALL_S:
+            log.info("%s does not read", self.node_id)
+            self._channel.abort()
+        elif verdict is Verdict.DEAD:
             log.info("%s is silent", self.node_id)
             self._channel.abort()
         elif verdict is Verdict.PING:
@@ -221,6 +247,11 @@ class PeerLink:
         if self._waking:
             self._flush()
 
+    def _rest(self, worked_s: float) -> float:
+        if self.principal.kind is Caller.KNOWN:
+            return 0.0
+        return self._desk.pace.rest_s(worked_s)
+
     def _take(self, number: int, kind: int, frame: bytes) -> None:
         """Everything but a short request."""
         if number == LINK:
@@ -234,6 +265,8 @@ class PeerLink:
         if got is None:
             if self._streams.pending:
                 self._wake()
+            if kind == PIECE:
+                self._weigh(len(frame))
             return
         stream, body = got
         if body is None:
@@ -245,6 +278,12 @@ class PeerLink:
             self._answering.take(self.principal, stream.number, body, stream)
         if self._bye_heard:
             self._settle()
+
+    def _weigh(self, more_bytes: int) -> None:
+        self._in_pieces += more_bytes
+        if self._in_pieces >= WEIGHED_BYTES:
+            self._in_pieces = 0
+            self._on_weight()
 
     def _take_link(self, kind: int, frame: bytes) -> None:
         if kind == PING:
@@ -351,7 +390,7 @@ class PeerLink:
     async def _drain(self) -> None:
         try:
             await self._channel.drained()
-        except (ConnectionError, TimeoutError):
+        except ConnectionError:
             self._channel.abort()
         finally:
             self._draining = None

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from aios_nb.access import Caller, Principal
 from aios_nb.config import Limits
@@ -20,11 +19,13 @@ from aios_nb.errors import RecordError, Unreachable, UsageError
 from aios_nb.identity import Identity, from_base64url, to_base64url
 from aios_nb.records import NodeRecord, Scope, check_time, parse
 from aios_nb.wire.peer.accept import Door
-from aios_nb.wire.peer.addresses import urls_of
+from aios_nb.wire.peer.addresses import scope_of, urls_of
 from aios_nb.wire.peer.answering import Desk
 from aios_nb.wire.peer.channel import Channel
+from aios_nb.wire.peer.crowd import Crowd
 from aios_nb.wire.peer.dial import Dialler, NoLink
 from aios_nb.wire.peer.frames import CREDIT_BYTES, FRAME_BYTES, Ready
+from aios_nb.wire.peer.joins import Joins, Pins
 from aios_nb.wire.peer.link import PeerLink
 from aios_nb.wire.peer.peerbook import PeerBook
 from aios_nb.wire.peer.pulse import TICK_S
@@ -39,32 +40,9 @@ IDLE_S = 120.0
 """A link on which nothing was asked for so long is closed, unless it is to be kept warm."""
 SETTLE_S = 10.0
 """A node that has a link does not dial. One that does, later than this, has lost the old one."""
-BACKOFF_S = (0.2, 15.0)
-"""The first pause between two dials of a joined node, and the longest."""
 CLOSE_WAIT_S = 1.0
 REVIEW_TICKS = 10
 """Run files come and go: what a node may do is looked up again after so many ticks."""
-
-
-class Pins(Protocol):
-    """Who was found at a URL the first time."""
-
-    def get(self, url: str) -> str | None: ...
-    def put(self, url: str, node_id: str) -> Awaitable[str]:
-        """Remember it; who is remembered: an earlier one stays."""
-
-
-class Joined:
-    """A URL that is linked to for as long as this node runs."""
-
-    def __init__(self, url: str, node_id: str | None, on_id: Callable[[str], None] | None) -> None:
-        self.url = url
-        self.node_id = node_id
-        self.on_id = on_id
-        self.problem = ""
-        """Why the last dial failed."""
-        self.tried = asyncio.Event()
-        self.task: asyncio.Task[None] | None = None
 
 
 def _nowhere(_: str) -> Sequence[str]:
@@ -93,12 +71,14 @@ class PeerLinks:
         on_up: Callable[[str], None] = _nothing,
         on_down: Callable[[str], None] = _nothing,
         idle_s: float = IDLE_S,
+        wide: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``standing`` says what a node is here (None: blocked), ``lookup`` where it may be (URLs).
 
         ``record`` gives this node's own signed record. ``on_up`` and ``on_down`` are told when a
-        node has a link and when it has none any more.
+        node has a link and when it has none any more. A ``wide`` node may stand behind a proxy:
+        where a link seems to come from says nothing there.
         """
         self._node_id = identity.node_id
         self._network = network
@@ -108,31 +88,31 @@ class PeerLinks:
         self._standing = standing
         self._lookup = lookup
         self._record = record
-        self._pins = pins
         self._on_up = on_up
         self._on_down = on_down
         self._idle_s = idle_s
+        self._wide = wide
         self._clock = clock
         self._desk: Desk | None = None
         self._links: dict[str, PeerLink] = {}
-        self._all: set[PeerLink] = set()
-        """With those that are replaced and carry something to its end."""
         self._book = PeerBook(clock)
-        self._joined: dict[str, Joined] = {}
         self._dialling: dict[str, asyncio.Task[PeerLink]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._news: dict[str, set[asyncio.Future[None]]] = {}
-        self._warned: set[tuple[str, str]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._ticks = 0
         self._closed = False
+        self._joins = Joins(self, self._first_dial, pins, clock)
+        self._crowd = Crowd(self._limits, self._joins.keeps)
+        self._all = self._crowd.links
         self._dialler = Dialler(identity, network, self._limits)
         self._door = Door(
             identity,
             network,
             self._limits,
             standing=standing,
-            has_room=self._has_room,
+            has_room=self._crowd.has_room,
+            make_room=self._crowd.make_room,
             ready=self._ready,
             adopt=self._accepted,
             clock=clock,
@@ -193,23 +173,9 @@ class PeerLinks:
         link = self._links.get(node_id)
         return link if link is not None and link.is_open else None
 
-    async def met(self, within_s: float) -> None:
-        """Return when every joined node was dialled once, or after so many seconds."""
-        fresh = [joined for joined in self._joined.values() if not joined.tried.is_set()]
-        with suppress(TimeoutError):
-            async with asyncio.timeout(within_s):
-                for joined in fresh:
-                    await joined.tried.wait()
-
     def linked(self) -> Sequence[str]:
         """The nodes that have a link now, by id."""
         return tuple(self._links)
-
-    def joined(self) -> Sequence[str]:
-        """The nodes that were joined, by id, as far as known yet."""
-        return tuple(dict.fromkeys(j.node_id for j in self._joined.values() if j.node_id))
-
-    # Joining --------------------------------------------------------------------------
 
     def join(
         self, url: str, expects: str | None = None, on_id: Callable[[str], None] | None = None
@@ -220,76 +186,19 @@ class PeerLinks:
         """
         if self._desk is None or self._closed:
             raise UsageError("links are not open")
-        if url in self._joined:
-            return
-        joined = self._joined[url] = Joined(url, expects, on_id)
-        joined.task = self._spawn(self._keep_warm(joined))
+        self._joins.add(url, expects, on_id, self._spawn)
+
+    def joined(self) -> Sequence[str]:
+        """The nodes that were joined, by id, as far as known yet."""
+        return self._joins.ids()
 
     def waiting(self) -> list[dict[str, str]]:
         """The joined URLs without a link: ``url``, ``node_id`` if known, and ``problem``."""
-        return [
-            {"url": j.url, "node_id": j.node_id or "", "problem": j.problem}
-            for j in self._joined.values()
-            if not j.node_id or self.link(j.node_id) is None
-        ]
+        return self._joins.waiting()
 
-    async def _keep_warm(self, joined: Joined) -> None:
-        first, longest = BACKOFF_S
-        pause = first
-        while not self._closed:
-            link = await self._warm(joined)
-            joined.tried.set()
-            if link is not None:
-                began = self._clock()
-                await asyncio.shield(link.over)
-                if joined.node_id and self.link(joined.node_id):
-                    continue  # another one took its place
-                if self._clock() - began > first:
-                    pause = first
-            nap = pause * random.uniform(0.5, 1.0)  # noqa: S311 - only that not all come at once
-            pause = min(2 * pause, longest)
-            if joined.node_id:
-                await self.news(joined.node_id, nap)
-            else:
-                await asyncio.sleep(nap)
-
-    async def _warm(self, joined: Joined) -> PeerLink | None:
-        """A link to the joined node, or None and the problem noted."""
-        try:
-            if joined.node_id is None and self._pins is not None:
-                joined.node_id = self._pins.get(joined.url)
-            if joined.node_id is not None:
-                link = await self.reach(joined.node_id)
-            else:
-                link = await self._first_sight(joined)
-        except Unreachable as problem:
-            joined.problem = problem.hint or problem.message
-        except NoLink as problem:
-            joined.problem = str(problem)
-        else:
-            joined.problem = ""
-            return link
-        log.debug("%s: %s", joined.url, joined.problem)
-        return None
-
-    async def _first_sight(self, joined: Joined) -> PeerLink:
-        link = await self._dial(joined.url, None, None)
-        node_id = link.node_id
-        kept = await self._pins.put(joined.url, node_id) if self._pins is not None else node_id
-        if kept != node_id:
-            link.abort("broke")
-            raise self._another(joined.url, node_id, kept)
-        joined.node_id = node_id
-        if joined.on_id is not None:
-            joined.on_id(node_id)
-        return link
-
-    def _another(self, url: str, found: str, expected: str) -> NoLink:
-        text = f"{url} is now node {found}, not {expected} as before"
-        if (url, found) not in self._warned:
-            self._warned.add((url, found))
-            log.warning("%s; it is refused (if that is right, join %s#%s)", text, url, found)
-        return NoLink("refused", text, found)
+    async def met(self, within_s: float) -> None:
+        """Return when every joined node was dialled once, or after so many seconds."""
+        await self._joins.met(within_s)
 
     # Looking --------------------------------------------------------------------------
 
@@ -311,7 +220,8 @@ class PeerLinks:
         """Say goodbye to all; no task and no socket is left."""
         self._closed = True
         self._door.close()
-        for task in (*self._dialling.values(), *(j.task for j in self._joined.values() if j.task)):
+        self._joins.close()
+        for task in self._dialling.values():
             task.cancel()
         if self._timer is not None:
             self._timer.cancel()
@@ -336,9 +246,8 @@ class PeerLinks:
     async def _seek(self, node_id: str) -> PeerLink:
         """Try the addresses of that node, one after the other. Raises ``NoLink``."""
         seen = self._book.get(node_id)
-        places: dict[str, Scope | None] = {
-            joined.url: None for joined in self._joined.values() if joined.node_id == node_id
-        }
+        joined = self._joins.urls(node_id)
+        places: dict[str, Scope | None] = dict.fromkeys(joined)
         places |= {url.rstrip("/"): None for url in self._lookup(node_id)}
         if seen is not None:
             places |= {url: seen.scope for url in seen.urls if url not in places}
@@ -347,8 +256,8 @@ class PeerLinks:
             try:
                 return await self._dial(url, node_id, scope)
             except NoLink as problem:
-                if problem.node_id is not None and url in self._joined:
-                    problem = self._another(url, problem.node_id, node_id)
+                if problem.node_id is not None and url in joined:
+                    problem = self._joins.another(url, problem.node_id, node_id)
                 reasons[problem.reason] = str(problem)
                 self._book.failed(node_id, url)
                 link = self.link(node_id)
@@ -376,6 +285,10 @@ class PeerLinks:
         self._book.note(link.node_id).url = url
         self._spawn(self._hold(link))
         return self._links.get(link.node_id, link)
+
+    async def _first_dial(self, url: str) -> PeerLink:
+        """A link to whoever is there."""
+        return await self._dial(url, None, None)
 
     def _dialled_out(self, node_id: str, done: asyncio.Task[PeerLink]) -> None:
         del self._dialling[node_id]
@@ -416,23 +329,8 @@ class PeerLinks:
             mine=mine,
             theirs=theirs,
             clock=self._clock,
+            on_weight=self._crowd.weigh,
         )
-
-    def _has_room(self, caller: Caller) -> bool:
-        """Whether one more may come in; the stranger that was idle longest makes room."""
-        strangers = [
-            link for link in self._all if link.is_open and link.principal.kind is not Caller.KNOWN
-        ]
-        full = len(self._all) >= self._limits.links
-        if caller is not Caller.KNOWN:
-            full = full or len(strangers) >= self._limits.stranger_links
-        if not full:
-            return True
-        idle = [link for link in strangers if link.quiet and not self._is_kept(link.node_id)]
-        if not idle:
-            return False
-        min(idle, key=lambda link: link.asked_at).part("idle")
-        return True
 
     async def _accepted(
         self, channel: Channel, session: Session, theirs: Ready, caller: Caller
@@ -510,7 +408,8 @@ class PeerLinks:
             and record.net == self._network
         ):
             seen = self._book.note(link.node_id)
-            seen.urls, seen.scope = urls_of(record, link.address), record.scope
+            over = Scope.GLOBAL if self._wide and not link.dialled else scope_of(link.address)
+            seen.urls, seen.scope = urls_of(record, over), record.scope
             seen.url = seen.url or next(iter(seen.urls), "")
 
     def _rights(self, node_id: str) -> bool:
@@ -530,18 +429,15 @@ class PeerLinks:
             if not waiter.done():
                 waiter.set_result(None)
 
-    def _is_kept(self, node_id: str) -> bool:
-        return any(joined.node_id == node_id for joined in self._joined.values())
-
     def _tick(self) -> None:
         self._timer = None
         if not self._all or self._closed:
             return
         self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)
         self._ticks += 1
-        kept = {joined.node_id for joined in self._joined.values()}
         for link in tuple(self._all):
-            link.tick(kept=link.node_id in kept, idle_s=self._idle_s)
+            link.tick(kept=self._joins.keeps(link.node_id), idle_s=self._idle_s)
+        self._crowd.weigh()
         if self._ticks % REVIEW_TICKS == 0:
             for node_id in tuple(self._links):
                 self._rights(node_id)

@@ -116,6 +116,8 @@ class Streams:
         self._for_slot: deque[Stream] = deque()
         self._slots = PIECED_MAX
         self._assembling = 0
+        self.assembled_bytes = 0
+        """Of messages that have come in part."""
         self._control: list[bytes] = []
         self._credits: dict[Stream, int] = {}
         self._prompt: list[bytes] = []
@@ -174,8 +176,7 @@ class Streams:
         else:
             self.open_theirs -= 1
         if stream.parts is not None:
-            stream.parts = None
-            self._assembling -= 1
+            self._put_together(stream)
         if stream.message is not None:
             self.queued_bytes -= len(stream.message) - stream.at
             self.queued_bytes -= sum(map(len, stream.more or ()))
@@ -433,6 +434,7 @@ class Streams:
         elif not size and kind == PIECE:
             raise Violation("an empty piece")
         stream.parts += part
+        self.assembled_bytes += size
         if len(stream.parts) > self._mine.message:
             raise Violation("a message that is too long")
         if kind == PIECE:
@@ -442,12 +444,16 @@ class Streams:
                 stream.given += more
                 self._give(stream, more)
             return None
-        whole = bytes(stream.parts)
-        stream.parts = None
-        self._assembling -= 1
+        whole = self._put_together(stream)
         stream.cost = len(whole) - stream.given
         stream.heard = not stream.ours
         return stream, whole
+
+    def _put_together(self, stream: Stream) -> bytes:
+        whole, stream.parts = bytes(stream.parts or b""), None
+        self._assembling -= 1
+        self.assembled_bytes -= len(whole)
+        return whole
 
     def _give(self, stream: Stream, amount: int) -> None:
         stream.window += amount

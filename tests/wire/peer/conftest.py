@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -96,6 +96,7 @@ class NodeUnderTest:
         pins: Any = None,
         idle_s: float = 120.0,
         known: bool = True,
+        wide: bool = False,
     ) -> None:
         self.identity = identity or Identity.generate()
         self.node_id = self.identity.node_id
@@ -127,6 +128,7 @@ class NodeUnderTest:
             on_up=lambda node: self.told.append(f"up {node}"),
             on_down=lambda node: self.told.append(f"down {node}"),
             idle_s=idle_s,
+            wide=wide,
         )
         methods = [
             Method("test.echo", Text, NODES, handler=lambda _, p: {"text": p.text}),
@@ -214,6 +216,73 @@ class NodeUnderTest:
     async def _paper(self, _: Principal, params: Text) -> Told:
         await asyncio.sleep(0)
         return self._flow(_, params)
+
+
+class Relay:
+    """Passes the bytes of one connection on, and shows them to whoever is in the middle."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self.heard = b""
+        self.meddle = lambda frame: [frame]
+        """What goes on to the node instead of a websocket frame."""
+        self.swallows: set[str] = set()
+        """``there`` and ``back``: nothing passes that way, and nobody is told."""
+        self._tasks: list[asyncio.Task[None]] = []
+        self._writers: list[asyncio.StreamWriter] = []
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._pass, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for writer in self._writers:
+            writer.transport.abort()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, out = await asyncio.open_connection("127.0.0.1", self._port)
+        self._writers += [writer, out]
+        head_ = await reader.readuntil(b"\r\n\r\n")
+        out.write(head_.replace(str(self.port).encode(), str(self._port).encode()))
+        self._tasks += [
+            asyncio.ensure_future(self._in(reader, out)),
+            asyncio.ensure_future(self._back(there, writer)),
+        ]
+
+    async def _in(self, reader: asyncio.StreamReader, out: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                start = await reader.readexactly(2)
+                size = start[1] & 0x7F
+                if size == 126:
+                    more = await reader.readexactly(2)
+                    start, size = start + more, int.from_bytes(more, "big")
+                frame = start + await reader.readexactly(4 + size)
+                self.heard += frame
+                if "there" not in self.swallows:
+                    for one in self.meddle(frame):
+                        out.write(one)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            if "there" not in self.swallows:
+                out.close()
+
+    async def _back(self, there: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError):
+            while data := await there.read(1 << 16):
+                self.heard += data
+                if "back" not in self.swallows:
+                    writer.write(data)
+        if "back" not in self.swallows:
+            writer.close()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import struct
 from collections.abc import AsyncIterator
-from typing import Self
 
 import aiohttp
 import msgspec
@@ -27,7 +26,7 @@ from aios_nb.wire.peer.frames import (
     say,
 )
 from aios_nb.wire.peer.handshake import Initiator, Session
-from tests.wire.peer.conftest import NodeUnderTest, until
+from tests.wire.peer.conftest import NodeUnderTest, Relay, until
 
 READY_NOW = Ready(credit=1 << 18, frame=FRAME_BYTES, message=1 << 22, streams=1000, epoch=1)
 
@@ -264,67 +263,6 @@ def test_a_frame_that_is_too_long_ends_the_link(pair, bytes_):
 
 
 # In the middle -------------------------------------------------------------------------
-
-
-class Relay:
-    """Passes the bytes of one connection on, and shows them to whoever is in the middle."""
-
-    def __init__(self, port: int) -> None:
-        self._port = port
-        self.heard = b""
-        self.meddle = lambda frame: [frame]
-        """What goes on to the node instead of a websocket frame."""
-        self._tasks: list[asyncio.Task[None]] = []
-        self._writers: list[asyncio.StreamWriter] = []
-
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._pass, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        for writer in self._writers:
-            writer.transport.abort()
-            with contextlib.suppress(ConnectionError):
-                await writer.wait_closed()
-
-    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, out = await asyncio.open_connection("127.0.0.1", self._port)
-        self._writers += [writer, out]
-        head_ = await reader.readuntil(b"\r\n\r\n")
-        out.write(head_.replace(str(self.port).encode(), str(self._port).encode()))
-        self._tasks += [
-            asyncio.ensure_future(self._in(reader, out)),
-            asyncio.ensure_future(self._back(there, writer)),
-        ]
-
-    async def _in(self, reader: asyncio.StreamReader, out: asyncio.StreamWriter) -> None:
-        try:
-            while True:
-                start = await reader.readexactly(2)
-                size = start[1] & 0x7F
-                if size == 126:
-                    more = await reader.readexactly(2)
-                    start, size = start + more, int.from_bytes(more, "big")
-                frame = start + await reader.readexactly(4 + size)
-                self.heard += frame
-                for one in self.meddle(frame):
-                    out.write(one)
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            out.close()
-
-    async def _back(self, there: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(ConnectionError):
-            while data := await there.read(1 << 16):
-                self.heard += data
-                writer.write(data)
-        writer.close()
 
 
 def unmasked(frame: bytes) -> bytes:

@@ -14,7 +14,7 @@ def urls(scope: Scope, over: str, *endpoints: tuple[str, str, int]) -> tuple[str
     record = node_record(
         net="main", node=NODE, name="n", scope=scope, endpoints=endpoints, seq=1, epoch=1, now_ms=1
     )
-    return urls_of(record, over)
+    return urls_of(record, scope_of(over))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from aios_nb.access import Caller
 from aios_nb.errors import ConnectionLost, Unreachable
 from aios_nb.identity import Identity
 from aios_nb.records import HOUR_MS
-from aios_nb.wire.peer import handshake, links, pulse
+from aios_nb.wire.peer import handshake, joins, links, pulse
 from aios_nb.wire.peer.peerbook import DEAD_AFTER_S, FORGOTTEN_MAX, IDLE_ALIVE_S, PeerBook
 from tests.wire.peer.conftest import NodeUnderTest, until
 
@@ -329,7 +329,7 @@ def test_a_joined_url_is_linked_and_its_node_remembered(pair):
 
 
 def test_a_joined_node_is_linked_again_when_it_comes_back(pair, monkeypatch):
-    monkeypatch.setattr(links, "BACKOFF_S", (0.01, 0.05))
+    monkeypatch.setattr(joins, "BACKOFF_S", (0.01, 0.05))
 
     async def run():
         async with pair() as (a, b):
@@ -355,7 +355,7 @@ def test_a_joined_node_is_linked_again_when_it_comes_back(pair, monkeypatch):
 
 
 def test_another_node_at_a_joined_url_is_refused_and_said_once(pair, monkeypatch, caplog):
-    monkeypatch.setattr(links, "BACKOFF_S", (0.01, 0.02))
+    monkeypatch.setattr(joins, "BACKOFF_S", (0.01, 0.02))
     dials = []
     original = links.Dialler.dial
 
@@ -386,7 +386,7 @@ def test_another_node_at_a_joined_url_is_refused_and_said_once(pair, monkeypatch
 
 
 def test_an_unpinned_url_that_does_not_answer_yet_is_waited_for(pair, monkeypatch):
-    monkeypatch.setattr(links, "BACKOFF_S", (0.01, 0.02))
+    monkeypatch.setattr(joins, "BACKOFF_S", (0.01, 0.02))
 
     async def run():
         async with pair() as (a, b):
