@@ -33,6 +33,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     stranger_links: int = 256
     """Links that nodes nobody vouched for have opened."""
     stranger_handshakes_per_s: float = 20.0
+    stranger_held_bytes: int = 64 * MB
+    """What the links of all strangers hold in memory: half messages, answers that are not read."""
     refused_per_s: float = 20.0
     """Requests without a valid token answered per second; the rest get 429."""
     queue_per_agent_conversation: int = 5

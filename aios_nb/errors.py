@@ -31,7 +31,7 @@ An error is one sentence (what happened) and, where it helps, a hint (what to do
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 
 class AiosError(Exception):
@@ -173,7 +173,23 @@ class TooLarge(RpcError):
 
 
 class Unreachable(RpcError):
+    """No way to the node of an agent (``data.reason``); nothing ran."""
+
     code = -32008
+    WHAT_TO_DO: ClassVar[dict[str, str]] = {
+        "left": "it was stopped; ask again when it is up",
+        "no address": "link to it: aios-nb up --join URL#NODEID",
+        "no answer": "try again later; `aios-nb peers` shows who is there",
+        "refused": "its owner may have blocked this node, or it is in another network",
+    }
+    """By reason, for people."""
+
+    @classmethod
+    def node_of(cls, agent: str, reason: str, **data: Any) -> Self:
+        """The same words wherever it is met."""
+        hint = cls.WHAT_TO_DO.get(reason, cls.WHAT_TO_DO["no answer"])
+        verb = "refuses the link" if reason == "refused" else "could not be reached"
+        return cls(f"the node of {agent} {verb}", hint=hint, reason=reason, **data)
 
 
 _BY_CODE: dict[int, type[RpcError]] = {cls.code: cls for cls in RpcError.__subclasses__()}

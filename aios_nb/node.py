@@ -228,6 +228,7 @@ class Rooms:
             store,
             self.nodes,
             peers=self.links.peers,
+            waiting=self.links.waiting,
             agents=lambda caller: len(self.directory.rows(caller)),
             counted=lambda: self.chat.callers.counted,
         )
@@ -278,6 +279,7 @@ class Rooms:
             record=self.directory.node_record,
             pins=Pins(store),
             on_down=self.chat.lost,
+            wide=bool(settings.public_url or settings.allow_hosts),
         )
         # Closed after the chat room: whoever waits for a run is told that it was interrupted.
         self._closers.insert(-1, self.links.close)

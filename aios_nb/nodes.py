@@ -57,6 +57,10 @@ class KnownNodes:
         ``path`` is the opener's node id, then the ids of agents. ``None`` when a node that is
         shut out had a part in it.
         """
+        if len(path) == 1 and path[0] == principal.id:
+            standing = self.standing(principal.id)
+            if standing is principal.kind:
+                return principal  # nobody else had a part in it
         steps = {step.rpartition("@")[2] for step in path}
         if principal.kind in {Caller.KNOWN, Caller.NODE}:
             steps.add(principal.id)  # its own standing may be another one since the link began

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
@@ -27,6 +27,9 @@ def check_id(text: str) -> str:
 
 class Params(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """Base: unknown names are refused (JSON-RPC -32602)."""
+
+    other_order: ClassVar[tuple[str, ...]] = ()
+    """Another meaning of exactly so many positional params, tried when the first does not fit."""
 
 
 class Nothing(Params, frozen=True):
@@ -79,6 +82,8 @@ class Send(Params, frozen=True):
 
 class Stream(Params, frozen=True):
     """As ``Send``; or a message id and an offset, to go on listening."""
+
+    other_order: ClassVar[tuple[str, ...]] = ("message_id", "offset")
 
     agent: AgentRef | None = None
     text: str | None = None

@@ -26,6 +26,7 @@ class Reception:
         nodes: KnownNodes,
         *,
         peers: Callable[[], Sequence[Mapping[str, Any]]],
+        waiting: Callable[[], Sequence[Mapping[str, Any]]],
         agents: Callable[[Principal], int],
         counted: Callable[[], Mapping[str, tuple[int, float, int]]],
     ) -> None:
@@ -34,6 +35,7 @@ class Reception:
         self._store = store
         self._nodes = nodes
         self._peers = peers
+        self._waiting = waiting
         self._agents = agents
         self._counted = counted
         self._began = time.monotonic()
@@ -50,7 +52,7 @@ class Reception:
         }
 
     def peers(self, _principal: Principal, _: p.Nothing) -> dict[str, Any]:
-        return {"peers": self._peers()}
+        return {"peers": self._peers(), "waiting": self._waiting()}
 
     def callers(self, _principal: Principal, _: p.Nothing) -> dict[str, Any]:
         """Who called how often and for how long, busiest first; those shut out as well."""

@@ -84,6 +84,9 @@ STEPS: tuple[str, ...] = (
     -- A side log bears the name its home gave the conversation; two homes may use the same one.
     ALTER TABLE conversations ADD COLUMN theirs TEXT NOT NULL DEFAULT '';
 
+    -- Who joined when is asked at each run; there are few such rows among many.
+    CREATE INDEX events_joins ON events (conversation, ref) WHERE kind = 'join';
+
     CREATE TABLE tokens (
         id TEXT PRIMARY KEY,
         hash BLOB NOT NULL UNIQUE,

@@ -266,7 +266,10 @@ class Store:
             return
         self._pages += PAGES_PER_COMMIT + len(batch)
         for (_, done), value in zip(batch, results, strict=True):
-            _tell(done, value, None)
+            try:
+                done(value, None)
+            except Exception:
+                log.exception("after a write")
 
     def _transact(self, batch: Sequence[_Write]) -> list[Any]:
         tx = Tx(self._cursor)

@@ -86,7 +86,7 @@ class Tokens:
     def list(self) -> Sequence[Token]:
         """All that are good, the oldest first."""
         tokens = (token for token, _ in self._by_hash.values())
-        return sorted(tokens, key=lambda token: (token.created, token.id))
+        return sorted(tokens, key=lambda token: token.created)
 
     async def revoke(self, token_id: str) -> None:
         """From this moment it is nobody's token; who is connected by it is put out."""

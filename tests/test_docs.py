@@ -447,6 +447,7 @@ def test_the_pages_limits_are_those_of_the_code():
         f"{envelope.DEADLINE_MAX_S:.0f}",
         f"{LIMITS.refused_per_s:g} a second",
         "{}; {}; {}; {:g} a second".format(*links),
+        f"{LIMITS.stranger_held_bytes // MB} MB; {LIMITS.open_streams // 2}",
         f"{LIMITS.body_bytes // MB} MB; {PIECED_MAX}; {LIMITS.ws_calls}",
         f"{CONTEXT_BYTES // KB} KB",
         "{}; {:g} a second; {:g} s a minute".format(*together),

@@ -40,8 +40,8 @@ class InlineEngine:
     def __init__(self, limits: Limits) -> None:
         del limits  # bounded by each agent's slots alone
 
-    async def perform(self, job: Job) -> Answer:
-        return await in_steps(_answer(job), job)
+    def perform(self, job: Job) -> Coroutine[Any, Any, Answer]:
+        return in_steps(_answer(job), job)
 
     async def close(self) -> None:
         """Nothing to stop: each run belongs to the task that awaits it."""
@@ -52,8 +52,13 @@ async def _answer(job: Job) -> Answer:
     value = (
         definition.run(text, AsyncContext(job)) if definition.takes_ctx else definition.run(text)
     )
+    if type(value) is types.CoroutineType:
+        value = await value
     answer = Answer()
-    await finish(value, answer, job)
+    if type(value) is str:
+        answer.add(value)
+    else:
+        await finish(value, answer, job)
     return answer
 
 

@@ -31,7 +31,8 @@ class Envelopes:
 
     def body(self, slot: int, number: int, task: bytes) -> bytes:
         run = self._run
-        conversation = b"%b.c%d" % (run, slot if self._keep else number)
+        # As wide as a node makes them: its ids rise.
+        conversation = b"%b.c%012d" % (run, slot if self._keep else number)
         return self._form % (number, task, run, number, conversation)
 
 

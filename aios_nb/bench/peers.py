@@ -121,8 +121,8 @@ class IdleLinks(Session):
 class Link(Upgraded):
     """The dialler's end of a link."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, in_flight: int = 1) -> None:
+        super().__init__(in_flight)
         self._seal: Callable[[bytes], bytes] = _not_yet
         self._open: Callable[[bytes], bytes] = _not_yet
         self._pieces: dict[int, list[bytes]] = {}
@@ -198,7 +198,7 @@ class _CallLink(Link):
     """A link with calls in flight."""
 
     def __init__(self, session: PeerSession) -> None:
-        super().__init__()
+        super().__init__(session.slots)
         self._session = session
         self._next = 1
         self._slots: dict[int, int] = {}

@@ -49,7 +49,7 @@ class WsSession(Session):
 
 class _Socket(Upgraded):
     def __init__(self, session: WsSession) -> None:
-        super().__init__()
+        super().__init__(session.slots)
         self._session = session
         self._busy: set[int] = set()
 

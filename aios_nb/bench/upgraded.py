@@ -1,4 +1,4 @@
-"""A client's end of a WebSocket: the upgrade, then messages; one read is answered by one write."""
+"""A client's end of a WebSocket: the upgrade, then messages; few writes for what one read frees."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from aios_nb.bench.calls import quoted
 from aios_nb.bench.http1 import BadReply
 from aios_nb.bench.spec import Broken
 
-FRAMES_PER_WRITE = 10
-"""Answered at once are as many as this: with fewer writes, client and server would take turns."""
+AT_ONCE_MIN = 4
+AT_ONCE_SHARE = 4
+"""What one read frees is sent in so many writes: in one, client and server would take turns."""
 _MESSAGES = (frames.BINARY, frames.TEXT)
 
 
@@ -22,7 +23,8 @@ class Upgraded(asyncio.Protocol):
 
     transport: asyncio.Transport
 
-    def __init__(self) -> None:
+    def __init__(self, in_flight: int = 1) -> None:
+        self._at_once = max(AT_ONCE_MIN, in_flight // AT_ONCE_SHARE)
         self._frames = frames.FrameParser(self._on_frame)
         self._upgraded = False
         self._greeting = b""
@@ -72,7 +74,7 @@ class Upgraded(asyncio.Protocol):
             self.transport.write(frame)
             return
         self._out.append(frame)
-        if len(self._out) >= FRAMES_PER_WRITE:
+        if len(self._out) >= self._at_once:
             self._flush()
 
     def data_received(self, data: bytes) -> None:

@@ -69,14 +69,35 @@ class Backstage:
         try:
             await child.settled()
             while not child.is_over:
-                # Its question is for whoever asked us.
-                question = child.question or ""
-                await self.answer(child, await self.ask_from(run, question), run.sender)
-                await child.settled()
-        except asyncio.CancelledError:
+                asked = child.question_id
+                await self._pass_up(run, child)
+                await child.settled(asked)
+        except BaseException:
             child.stop(Cancelled("its caller was stopped"))
             raise
         return outcome_of(child)
+
+    async def _pass_up(self, run: Run, child: Run) -> None:
+        """Its question is for whoever asked us, for as long as it waits for the answer."""
+        asked = child.question_id
+
+        def waits() -> bool:
+            return not child.is_over and child.question is not None and child.question_id == asked
+
+        async def given_up() -> None:
+            while waits():
+                await child.changed()
+
+        asking = self.loop.create_task(self.ask_from(run, child.question or ""))
+        watching = self.loop.create_task(given_up())
+        try:
+            await asyncio.wait({asking, watching}, return_when=asyncio.FIRST_COMPLETED)
+            if asking.done() and waits():
+                await self.answer(child, asking.result(), run.sender)
+        finally:
+            asking.cancel()
+            watching.cancel()
+            await asyncio.gather(asking, watching, return_exceptions=True)
 
     async def _target_for(self, run: Run, agent: str) -> tuple[Target, bool]:
         """With the rights of whoever asked first, unless the agent says it may call this one."""
@@ -121,7 +142,10 @@ class Backstage:
             return await answer
         finally:
             run.question = run.answer = None
+            if run.status is Status.INPUT_REQUIRED:
+                run.status = Status.RUNNING  # it does not wait for the answer any more
             self._reschedule(run, left)
+            run.wake()
 
     def shorten(self, run: Run, seconds: float) -> None:
         """Let it end at the latest in so many seconds."""

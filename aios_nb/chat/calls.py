@@ -97,14 +97,17 @@ class Call:
         """Why it was not committed."""
         self.plans: tuple[PlannedRun, ...] = ()
         """All its runs, also those that were over before a restart."""
-        self._bell = Bell()
+        self._bell: Bell | None = None
 
     def wake(self) -> None:
-        self._bell.ring()
+        if self._bell is not None:
+            self._bell.ring()
 
     async def committed(self) -> None:
         """Return when the request is in the log; raises why it will not be."""
         while self.seq == 0 and self.refusal is None:
+            if self._bell is None:
+                self._bell = Bell()
             await self._bell.wait()
         if self.refusal is not None:
             raise self.refusal

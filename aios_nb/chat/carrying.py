@@ -8,16 +8,21 @@ stopped; a host that is away is tried until the deadline (``outbox.py``).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from aios_nb.access import Principal
-from aios_nb.chat.couriers import Couriers
-from aios_nb.chat.endings import unreachable
+from aios_nb.chat.calls import check_size
+from aios_nb.chat.couriers import Couriers, checked
+from aios_nb.chat.endings import interrupted, unreachable
 from aios_nb.chat.outbox import Attempts
+from aios_nb.chat.paper import CONTEXT_JSON_BYTES
 from aios_nb.envelope import (
+    DEADLINE_MAX_S,
+    ID,
     Content,
     Envelope,
     Event,
@@ -43,10 +48,18 @@ from aios_nb.errors import (
 )
 from aios_nb.ports import Carrier, Link, Links, Run, Stream
 
+log = logging.getLogger("aios_nb.chat")
+
 SAID_CHARS = 1000
 """Of another node's error that is passed on."""
 BUSY_MAX_S = 30.0
-_READ = frozenset({"ran", "status", "reason", "retry_after_s"})
+QUESTIONS_IN_VAIN = 100
+"""A host that asks so often without waiting for the answer is not listened to any longer."""
+STOP_S = 10.0
+STOP_PAUSES_S = (0.05, 0.5, 2.0)
+"""Between the times a host is told to stop, if it does not know yet what."""
+_encode = msgspec.json.Encoder().encode
+_READ = frozenset({"status", "reason"})
 _THEIRS = frozenset(
     {AgentFailed, Busy, Cancelled, DeadlinePassed, InvalidParams, NoSuchAgent, NotAllowed, TooLarge}
 )
@@ -62,6 +75,7 @@ class Carrying:
         self.couriers = couriers
         self.under_way: dict[str, Task] = {}
         """What other nodes are at work on for us, by the id they know it by."""
+        self._stopping: set[asyncio.Task[None]] = set()
 
     def to(self, node_id: str) -> Carrier:
         """Whoever carries tasks to that node."""
@@ -75,6 +89,27 @@ class Carrying:
             and task.agent.endswith(f"@{reader.id}")
             and any(file.sha256 == sha256 for file in task.files)
         )
+
+    def call_off(self, node_id: str, message_id: str) -> None:
+        """Tell that node to stop; if it cannot be reached, it gives up by itself after a while."""
+        stopping = asyncio.ensure_future(self._call_off(node_id, message_id))
+        self._stopping.add(stopping)
+        stopping.add_done_callback(self._stopping.discard)
+
+    async def _call_off(self, node_id: str, message_id: str) -> None:
+        try:
+            async with asyncio.timeout(STOP_S):
+                for pause_s in STOP_PAUSES_S:
+                    try:
+                        link = await self.links.reach(node_id)
+                        await link.call("chat.cancel", {"message_id": message_id})
+                    except (ConnectionLost, Busy, InvalidParams):
+                        # Not taken yet: the first call of a node takes a moment longer there.
+                        await asyncio.sleep(pause_s)
+                    else:
+                        return
+        except (RpcError, TimeoutError) as error:
+            log.debug("%s was not told to stop: %s", node_id, error)
 
 
 class RemoteCarrier:
@@ -105,31 +140,39 @@ class Trip:
         self._task = task
         self._run = run
         self._attempts = Attempts()
-        self._link: Link | None = None
         self._epoch = 0
         self._question: str | None = None
         """The last one it asked."""
+        self._in_vain = 0
+        """Questions that nobody could have answered."""
         self._muted = False
         """Its host ran it anew: what comes now need not go on where the old text stopped."""
+        self._over_there = False
+        """Its host says that it has come to its end."""
 
     async def outcome(self) -> Outcome:
         asking: asyncio.Future[None] | None = None
         try:
             while True:
                 answer = await self._answer_beside(asking)
-                if asking is not None:
+                if asking is not None and not asking.done():
                     asking.cancel()
+                    self._in_vain += 1
                 if answer.status is not Status.INPUT_REQUIRED:
                     return await self._brought_home(answer)
                 self._attempts.heard()
+                self._in_vain += answer.question == self._question
+                if self._in_vain > QUESTIONS_IN_VAIN:
+                    raise AgentFailed("its node asks without waiting for answers")
                 self._question = answer.question
                 asking = asyncio.ensure_future(self._pass_on(answer))
+                asking.add_done_callback(_seen)
         except asyncio.CancelledError:
             if self._run.cancelled:  # told to stop, not merely cut
                 self._call_off()
             raise
-        except TooLarge:
-            self._call_off()
+        except RpcError:
+            self._call_off()  # unless that is what the host itself says
             raise
         finally:
             if asking is not None:
@@ -140,6 +183,7 @@ class Trip:
         if asking is None:
             return await self._answer()
         listening = asyncio.ensure_future(self._answer())
+        listening.add_done_callback(_seen)
         try:
             both: set[asyncio.Future[Any]] = {listening, asking}
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -151,9 +195,8 @@ class Trip:
 
     def _call_off(self) -> None:
         """Whoever is at work on it over there should stop too."""
-        link = self._link
-        if self._attempts.delivered and link is not None and link.is_open:
-            link.notify("chat.cancel", {"message_id": self._task.reply_id})
+        if self._attempts.delivered and not self._over_there:
+            self._carrying.call_off(self._node_id, self._task.reply_id)
 
     # There -------------------------------------------------------------------------------
 
@@ -166,9 +209,15 @@ class Trip:
             except ConnectionLost:
                 await self._links.news(self._node_id, self._attempts.pause_s())
             except Busy as busy:
-                if not self._run.patient or self._attempts.acknowledged:
+                taken = self._attempts.may_be_taken or busy.data.get("taken") is True
+                if _is_end(busy) or not (taken or self._run.patient):
                     raise _told_by(busy) from busy
+                self._over_there = False
                 await asyncio.sleep(self._attempts.pause_s(at_least=_retry_after_s(busy)))
+            except InvalidParams as error:
+                if self._attempts.acknowledged and self._over_there and not _is_end(error):
+                    raise interrupted("its node does not know of it any more") from error
+                raise _told_by(error) from error
             except RpcError as error:
                 raise _told_by(error) from error
 
@@ -185,7 +234,7 @@ class Trip:
                 continue
             if self._epoch and link.epoch != self._epoch and self._run.length:
                 self._muted = True
-            self._link, self._epoch = link, link.epoch
+            self._epoch = link.epoch
             return link
 
     def _ask(self, link: Link) -> Stream:
@@ -204,7 +253,7 @@ class Trip:
 
     def _envelope(self) -> Envelope:
         task, run = self._task, self._run
-        context = [_told(event) for event in run.messages]
+        context = _told(run.messages)
         return Envelope(
             sender=Party(task.sender.id, task.sender.type, node_id=self._carrying.node_id),
             recipient=Party(task.agent, "agent", node_id=self._node_id),
@@ -231,33 +280,46 @@ class Trip:
             async for delta in stream:
                 self._attempts.heard()
                 self._hear(delta)
-            return _read(await stream.result())
+            try:
+                answer = _read(await stream.result())
+            except RpcError:
+                self._over_there = True
+                raise
+            self._over_there = answer.status is Status.DONE
+            return answer
         finally:
             stream.close()
 
     def _hear(self, delta: Any) -> None:
         run = self._run
         try:
-            offset, text, note = int(delta["offset"]), str(delta["text"]), delta.get("progress")
-        except (KeyError, TypeError, ValueError):
-            raise AgentFailed("its node answers in a way that is not understood") from None
-        if note is not None:
-            run.progress(str(note), None)
-        skip = run.length - offset
-        if not self._muted and 0 <= skip < len(text):
-            run.delta(text[skip:])
+            heard = msgspec.convert(delta, _Heard)
+        except msgspec.ValidationError:
+            raise _not_understood() from None
+        if heard.progress is not None:
+            run.progress(heard.progress[:SAID_CHARS], None)
+        skip = run.length - heard.offset
+        if not self._muted and 0 <= skip < len(heard.text):
+            run.delta(heard.text[skip:])
 
     async def _brought_home(self, answer: _Answer) -> Outcome:
-        if answer.files:
-            task = self._task
-            await self._carrying.couriers.fetch(
-                self._node_id,
-                task.reply_id,
-                answer.files,
-                task.caller,
-                stranger=self._run.stranger,
-            )
-        return Outcome(answer.text, answer.data, tuple(answer.files))
+        couriers, task = self._carrying.couriers, self._task
+        try:
+            check_size(answer.text, answer.data)
+            files = checked(answer.files, couriers.file_bytes)
+        except RpcError as error:
+            raise AgentFailed(f"its answer is not taken: {error.message}", ran="yes") from error
+        if not files:
+            return Outcome(answer.text, answer.data)
+        await couriers.fetch(
+            self._node_id,
+            task.reply_id,
+            files,
+            task.caller,
+            ran="yes",
+            stranger=self._run.stranger,
+        )
+        return Outcome(answer.text, answer.data, files)
 
     async def _pass_on(self, asked: _Answer) -> None:
         """Let the person here answer what the agent there asks."""
@@ -271,6 +333,8 @@ class Trip:
                 await self._links.news(self._node_id, self._attempts.pause_s())
             except InvalidParams:
                 return  # it ended meanwhile; who listens hears how
+            except Busy as busy:
+                await asyncio.sleep(self._attempts.pause_s(at_least=_retry_after_s(busy)))
             except RpcError as error:
                 raise _told_by(error) from error
             else:
@@ -298,42 +362,98 @@ class _Fields(msgspec.Struct):
     question: str | None = None
 
 
+class _Heard(msgspec.Struct, gc=False):
+    """The part of a delta that is read."""
+
+    offset: int
+    text: str
+    progress: str | None = None
+
+
+_STATUSES = {
+    "success": Status.DONE,
+    "done": Status.DONE,
+    "input_required": Status.INPUT_REQUIRED,
+}
+"""How a result may end a call; everything else comes as an error."""
+
+
 def _read(result: Any) -> _Answer:
     try:
         fields = msgspec.convert(result, _Fields)
         content = fields.content
-        if content is not None:
-            said = str(content.status)
-            status = Status.DONE if said == "success" else Status(said)
-            return _Answer(
-                status, str(content.result), content.data, content.files or [], content.question
-            )
-        return _Answer(
-            Status(fields.status), fields.text, fields.data, fields.files or [], fields.question
-        )
-    except (msgspec.ValidationError, ValueError):
-        raise AgentFailed("its node answers in a way that is not understood") from None
+        if content is None:
+            text, said, files = fields.text, fields.status, fields.files
+            data, question = fields.data, fields.question
+        else:
+            text, said, files = _as_text(content.result), content.status or "", content.files
+            data, question = content.data, content.question
+    except (msgspec.MsgspecError, RecursionError):
+        raise _not_understood() from None
+    status = _STATUSES.get(said)
+    asks = status is Status.INPUT_REQUIRED
+    if status is None or (asks and (question is None or not ID.fullmatch(question))):
+        raise _not_understood()
+    return _Answer(status, text, data, files or [], question)
+
+
+def _as_text(result: Any) -> str:
+    if isinstance(result, str):
+        return result
+    return "" if result is None else _encode(result).decode()
+
+
+def _not_understood() -> AgentFailed:
+    return AgentFailed("its node answers in a way that is not understood")
+
+
+def _is_end(error: RpcError) -> bool:
+    """Whether it tells how the run ended, and not that it cannot be talked about just now."""
+    return "status" in error.data
+
+
+def _seen(done: asyncio.Future[Any]) -> None:
+    """Two may fail at the same moment, and only one of them is raised."""
+    if not done.cancelled():
+        done.exception()
 
 
 def _told_by(error: RpcError) -> RpcError:
     """Another node's error as ours: its kind, one line, and what we know how to read."""
     said = error.message[:SAID_CHARS]
     hint = None if error.hint is None else str(error.hint)[:SAID_CHARS]
-    data = {key: value for key, value in error.data.items() if _is_short(key, value)}
+    data = {key: value for key, value in error.data.items() if _is_readable(key, value)}
     if type(error) not in _THEIRS:
         return AgentFailed(f"its node answered: {said}", hint=hint, **data)
     return type(error)(said, hint=hint, **data)
 
 
-def _is_short(key: str, value: Any) -> bool:
-    return key in _READ and isinstance(value, (str, int, float)) and len(str(value)) < SAID_CHARS
+def _is_readable(key: str, value: Any) -> bool:
+    if key == "ran":
+        return value in ("no", "yes", "unknown")
+    if key == "retry_after_s":
+        return type(value) in {int, float} and 0 <= value < DEADLINE_MAX_S
+    return key in _READ and isinstance(value, str) and len(value) < SAID_CHARS
 
 
 def _retry_after_s(busy: Busy) -> float:
     wait_s = busy.data.get("retry_after_s")
-    return min(max(float(wait_s), 0.0), BUSY_MAX_S) if isinstance(wait_s, (int, float)) else 0.0
+    if not isinstance(wait_s, (int, float)):
+        return 0.0
+    return float(min(max(wait_s, 0), BUSY_MAX_S))
 
 
-def _told(event: Event) -> Event:
-    """A message as another node may see it: what is ours to count stays here."""
-    return msgspec.structs.replace(event, conversation="", cursor=0)
+def _told(events: Sequence[Event]) -> list[Event]:
+    """Messages as another node may see them: what is ours to count stays here.
+
+    The oldest are left out when all together would be more than a node takes.
+    """
+    told: list[Event] = []
+    room = CONTEXT_JSON_BYTES - 2
+    for event in reversed(events):
+        shown = msgspec.structs.replace(event, conversation="", cursor=0)
+        room -= len(_encode(shown)) + 1
+        if room < 0:
+            break
+        told.append(shown)
+    return told[::-1]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import hashlib
 from collections.abc import Iterable
 from itertools import islice
 
@@ -73,15 +71,6 @@ class Conversation:
         if self.lock is None:
             self.lock = asyncio.Lock()
         return self.lock
-
-
-def side_id(caller: str, theirs: str) -> str:
-    """Our name for a conversation whose home is elsewhere.
-
-    Homes choose their ids: two may choose the same, and one might choose one of ours.
-    """
-    digest = hashlib.sha256(f"{caller}\0{theirs}".encode()).digest()
-    return "x" + base64.b32encode(digest[:20]).decode().lower()
 
 
 class Shelf:

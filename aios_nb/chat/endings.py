@@ -111,12 +111,7 @@ def interrupted(why: str = "the node stopped while the agent was at work") -> Ag
 
 def unreachable(agent: str, reason: str) -> Unreachable:
     """No attempt reached the agent's node: nothing ran."""
-    return Unreachable(
-        f"the node of {agent} could not be reached",
-        hint="try again later; `aios-nb peers` shows who is there",
-        reason=reason,
-        ran="no",
-    )
+    return Unreachable.node_of(agent, reason, ran="no")
 
 
 def outcome_of(run: Run) -> Outcome:

@@ -105,11 +105,19 @@ class Exchange:
 
         It may not be committed yet: ``await call.committed()``, or wait for its runs.
         """
+        number = self._callers.known(request.principal.id)
+        if number is None:
+            number = await self._first_call_of(request.principal, request.conversation)
+        return self._take(request, number)
+
+    def take_now(self, request: Request) -> Call | list[Ended] | None:
+        """The same at once; ``None`` for a caller that was never here."""
+        number = self._callers.known(request.principal.id)
+        return None if number is None else self._take(request, number)
+
+    def _take(self, request: Request, number: int) -> Call | list[Ended]:
         principal = request.principal
         conversation = request.conversation
-        number = self._callers.known(principal.id)
-        if number is None:
-            number = await self._first_call_of(principal, conversation)
         if conversation is not None and conversation.gone:
             raise no_such(conversation.id)
         check_size(request.text, request.data, request.files)
@@ -125,45 +133,42 @@ class Exchange:
         if self._closing:
             raise Busy("the node is stopping")
         full = self._open_runs + len(request.targets) > self._limits.runs
-        if (full or principal.is_stranger) and self._log.has_call(*key):
+        stranger = principal.is_stranger
+        if (full or stranger) and self._log.has_call(*key):
             return self.repeats.ended(key, request)  # a repeat takes no room
-        self._check_room(request, message_id)
-        tickets = self._admit(request)
+        if full:
+            raise Busy("this node is at work on as much as it can take", message_id=message_id)
+        if conversation is not None and conversation.holds:
+            self._check_lanes(request, conversation, message_id)
+        tickets = self._admit(request) if stranger else ()
         if conversation is None:
             conversation = self._log.new(
                 principal.id, [target.id for target in request.targets], parent=request.parent
             )
         call = self._plan(request, key, conversation, tickets)
         self._enlist(call)
-        draft = self._draft(request, call)
-
-        def done(place: Place | None, error: Exception | None) -> None:
-            if place is None:
-                self._refuse(call, error or Busy("not stored"))
-            else:
-                self._begin(call, place)
-
-        self._log.submit(conversation, (draft,), done)
+        stored = functools.partial(self._stored, call)
+        self._log.submit(conversation, (self._draft(request, call),), stored)
         return call
 
-    def _check_room(self, request: Request, message_id: str) -> None:
-        if self._open_runs + len(request.targets) > self._limits.runs:
-            raise Busy("this node is at work on as much as it can take", message_id=message_id)
-        conversation = request.conversation
-        if conversation is None:
-            return
-        if any(self._lanes.full((conversation.id, target.id)) for target in request.targets):
-            raise Busy(
-                "this agent has enough to do in this conversation",
-                hint="wait for an answer, or open another conversation",
-                conversation=conversation.id,
-                message_id=message_id,
-            )
+    def _stored(self, call: Call, place: Place | None, error: Exception | None) -> None:
+        if place is None:
+            self._refuse(call, error or Busy("not stored"))
+        else:
+            self._begin(call, place)
+
+    def _check_lanes(self, request: Request, conversation: Conversation, message_id: str) -> None:
+        for target in request.targets:
+            if self._lanes.full((conversation.id, target.id)):
+                raise Busy(
+                    "this agent has enough to do in this conversation",
+                    hint="wait for an answer, or open another conversation",
+                    conversation=conversation.id,
+                    message_id=message_id,
+                )
 
     def _admit(self, request: Request) -> Sequence[Ticket]:
-        """What a stranger needs for each run out of the pool they share; others need nothing."""
-        if not request.principal.is_stranger:
-            return ()
+        """What a stranger needs for each run out of the pool they share."""
         size = weight(request.text, request.data, NOTE_BYTES + _size(request.context))
         tickets: list[Ticket] = []
         try:
@@ -188,8 +193,16 @@ class Exchange:
 
     def _draft(self, request: Request, call: Call) -> Draft:
         """The request as it goes into the log."""
-        note = self._note(request, call)
-        call.plans = note.runs
+        principal = request.principal
+        note = CallNote(
+            call.plans,
+            int((time.time() + request.deadline_s) * 1000),
+            principal.kind,
+            principal.id,
+            request.path,
+            request.max_hops,
+            request.context,
+        )
         return Draft(
             call.message_id,
             Kind.MESSAGE,
@@ -198,11 +211,11 @@ class Exchange:
             request.data,
             request.files,
             "",
-            _first_status(call),
+            _first_status(call.plans),
             call.key[0],
             note.to_text(),
             # Another node names its files by their hash, and must show that it has them.
-            not request.principal.is_node,
+            not principal.is_node,
         )
 
     def _plan(
@@ -212,16 +225,19 @@ class Exchange:
         conversation: Conversation,
         tickets: Sequence[Ticket],
     ) -> Call:
+        """The call with its runs, each in its lane."""
         call = Call(key, conversation)
         now = self._loop.time()
-        principal = request.principal
+        principal, deadline_s = request.principal, request.deadline_s
         path = request.path or (self.node_id,)
+        plans: list[PlannedRun] = []
         for target in request.targets:
+            agent, reply_id, timeout_s = target.id, new_id("r"), target.timeout_s
             task = Task(
-                target.id,
+                agent,
                 request.text,
                 call.message_id,
-                new_id("r"),
+                reply_id,
                 conversation.theirs or conversation.id,
                 request.sender,
                 principal.id,
@@ -230,43 +246,26 @@ class Exchange:
                 path,
                 request.max_hops,
             )
-            deadline = now + min(request.deadline_s, target.timeout_s)
+            own_limit = timeout_s < deadline_s
+            deadline = now + (timeout_s if own_limit else deadline_s)
             run = Run(task, target, conversation, principal, deadline, self.backstage)
-            run.own_limit = target.timeout_s < request.deadline_s
+            run.own_limit = own_limit
             run.patient = request.patient
             run.context = request.context
             if tickets:
-                run.ticket = tickets[len(call.runs)]
+                run.ticket = tickets[len(plans)]
+            run.turn = self._lanes.enter((conversation.id, agent))
+            queued = run.turn is not None
+            plans.append(PlannedRun(agent, reply_id, queued, target.idempotent, target.is_remote))
             call.runs.append(run)
+        call.plans = tuple(plans)
         return call
 
-    def _note(self, request: Request, call: Call) -> CallNote:
-        plans = [
-            PlannedRun(
-                run.task.agent,
-                run.task.reply_id,
-                run.turn is not None,
-                target.idempotent,
-                target.is_remote,
-            )
-            for run, target in zip(call.runs, request.targets, strict=True)
-        ]
-        return CallNote(
-            tuple(plans),
-            int((time.time() + request.deadline_s) * 1000),
-            request.principal.kind,
-            request.principal.id,
-            request.path,
-            request.max_hops,
-            request.context,
-        )
-
     def _enlist(self, call: Call) -> None:
-        """Give its runs their turns, and let repeats find it."""
-        for run in call.runs:
-            run.turn = self._lanes.enter((call.conversation.id, run.task.agent))
-        call.conversation.holds += len(call.runs)
-        self._open_runs += len(call.runs)
+        """Let repeats find it."""
+        runs = len(call.runs)
+        call.conversation.holds += runs
+        self._open_runs += runs
         self._calls[call.key] = call
 
     def _begin(self, call: Call, place: Place) -> None:
@@ -306,6 +305,7 @@ class Exchange:
         for run in call.runs:
             if run.principal.is_stranger:
                 run.ticket = self._strangers.readmit(run.principal.id)
+            run.turn = self._lanes.enter((call.conversation.id, run.task.agent))
         self._enlist(call)
         self._begin(call, (event.seq, event.cursor))
 
@@ -327,7 +327,7 @@ class Exchange:
             if not target.is_remote:
                 run.status = Status.RUNNING
             began = time.monotonic()
-            if run.task.files and self.files is not None:
+            if run.task.files and self.files is not None and run.conversation.parent is None:
                 await self.files.bring(run.task, run.principal)
             outcome = await target.carrier.carry(run.task, run)
         except asyncio.CancelledError:
@@ -414,19 +414,29 @@ class Exchange:
         if run.ticket is not None and tries == 1:
             self._strangers.stored(sum(weight(draft.text, draft.data) for draft in drafts))
 
-        def done(place: Place | None, refused: Exception | None) -> None:
-            if place is not None:
-                self._over(call, run, outcome, error)
-            elif isinstance(refused, Busy) and tries < END_TRIES and not self._closing:
-                again = functools.partial(self._end, call, run, outcome, error, tries + 1)
-                self._later(END_PAUSE_S * 2**tries, again)
-            else:
-                # The next start finds the run without an end, and says so.
-                self._lost_from = min(self._lost_from or call.cursor, call.cursor)
-                log.error("the end of %s could not be stored: %s", run.task.message_id, refused)
-                self._over(call, run, None, interrupted("the end of this could not be stored"))
+        ended = functools.partial(self._ended, call, run, outcome, error, tries)
+        self._log.submit(run.conversation, drafts, ended)
 
-        self._log.submit(run.conversation, drafts, done)
+    def _ended(
+        self,
+        call: Call,
+        run: Run,
+        outcome: Outcome | None,
+        error: RpcError | None,
+        tries: int,
+        place: Place | None,
+        refused: Exception | None,
+    ) -> None:
+        if place is not None:
+            self._over(call, run, outcome, error)
+        elif isinstance(refused, Busy) and tries < END_TRIES and not self._closing:
+            again = functools.partial(self._end, call, run, outcome, error, tries + 1)
+            self._later(END_PAUSE_S * 2**tries, again)
+        else:
+            # The next start finds the run without an end, and says so.
+            self._lost_from = min(self._lost_from or call.cursor, call.cursor)
+            log.error("the end of %s could not be stored: %s", run.task.message_id, refused)
+            self._over(call, run, None, interrupted("the end of this could not be stored"))
 
     def _later(self, pause_s: float, again: Callable[[], None]) -> None:
         """Try again after a pause; at once when the node stops."""
@@ -460,7 +470,8 @@ class Exchange:
     @staticmethod
     def _too_late(run: Run) -> RpcError:
         ran = "unknown" if run.started else "no"
-        if run.target is not None and run.target.is_remote and not run.started:
+        waits = run.turn is not None and not run.turn.done()
+        if run.target is not None and run.target.is_remote and not run.started and not waits:
             return unreachable(run.task.agent, "no answer")
         if run.own_limit and run.target is not None:
             limit = f"{run.target.timeout_s:g}"
@@ -510,8 +521,9 @@ class Exchange:
         """Interrupt what runs, log it, and leave no task behind."""
         self._closing = True
         for call in list(self._calls.values()):
+            remote = {plan.reply_id for plan in call.plans if plan.remote}
             for run in call.runs:
-                if run.target is not None and run.target.is_remote:
+                if run.task.reply_id in remote:
                     run.parked = True
                     if run.worker is not None:
                         run.worker.cancel()
@@ -533,10 +545,10 @@ def _size(context: Sequence[Event] | None) -> int:
     return len(_encode(context)) if context else 0
 
 
-def _first_status(call: Call) -> Status:
-    if not call.runs:
+def _first_status(plans: Sequence[PlannedRun]) -> Status:
+    if not plans:
         return Status.DONE  # said to nobody: nothing more will happen
-    for run in call.runs:
-        if run.turn is not None or (run.target is not None and run.target.is_remote):
+    for plan in plans:
+        if plan.queued or plan.remote:
             return Status.ACCEPTED
     return Status.RUNNING

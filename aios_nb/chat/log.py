@@ -18,6 +18,7 @@ import msgspec
 from aios_nb.access import Principal
 from aios_nb.bell import Bell
 from aios_nb.chat.conversation import Conversation, Shelf
+from aios_nb.chat.sides import Sides, side_id
 from aios_nb.envelope import FileRef, Kind, Sender, Status, new_id
 from aios_nb.errors import InvalidParams
 from aios_nb.store import Insert, Store, Tx
@@ -88,6 +89,7 @@ class Log:
     def __init__(self, store: Store) -> None:
         self.store = store
         self._shelf = Shelf()
+        self._sides = Sides(store)
         self._touched: dict[int, int] = {}
         self._news = Bell()
         newest = store.read("SELECT coalesce(max(cursor), 0) FROM events")[0][0]
@@ -133,7 +135,17 @@ class Log:
             theirs=theirs,
         )
         self._shelf.put(conversation)
+        if theirs:
+            self._sides.seen(opener, conversation.id)
         return conversation
+
+    def side(self, opener: str, theirs: str) -> tuple[str, Conversation | None]:
+        """Our name for a conversation of that home, and the conversation if there is one."""
+        name = side_id(opener, theirs)
+        found = self._shelf.get(name)
+        if found is None and not self._sides.is_new(opener, name):
+            found = self.get(name)
+        return name, found
 
     def get(self, conversation_id: str) -> Conversation | None:
         found = self._shelf.get(conversation_id)
@@ -344,11 +356,12 @@ class Log:
                 done(None, DuplicateCall() if taken else error)
                 return
             n, place = placed
-            conversation.n = n
+            if conversation.n != n:
+                conversation.n = n
+                self._last_n = max(self._last_n, n)
             conversation.last_seq, self.cursor = place
             for d in drafts:
                 conversation.ids.add(d.message_id)
-            self._last_n = max(self._last_n, n)
             self._touched[n] = self.cursor
             self._news.ring()
             done(place, None)
@@ -436,7 +449,8 @@ def _share(tx: Tx, readers: Iterable[str], files: Iterable[FileRef]) -> None:
 
 
 def _columns(title: str, agents: list[str], members: set[str]) -> tuple[str, str, str]:
-    return title, _encode(agents).decode(), _encode(sorted(members)).decode()
+    joined = _encode(sorted(members)).decode() if members else "[]"
+    return title, _encode(agents).decode(), joined
 
 
 def _insert(tx: Tx, conversation: Conversation, last_n: int) -> int:
@@ -444,6 +458,7 @@ def _insert(tx: Tx, conversation: Conversation, last_n: int) -> int:
     n: int = tx.scratch.get("n", last_n) + 1
     tx.scratch["n"] = n
     c = conversation
-    row = (n, c.id, c.opener, c.parent, c.created, c.theirs)
-    tx.insert(_CONVERSATIONS, (*row, *_columns(c.title, c.agents, c.members)))
+    title, agents, members = _columns(c.title, c.agents, c.members)
+    row = (n, c.id, c.opener, c.parent, c.created, c.theirs, title, agents, members)
+    tx.insert(_CONVERSATIONS, row)
     return n

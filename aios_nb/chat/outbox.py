@@ -19,21 +19,30 @@ HOPELESS = frozenset({"left", "no address", "refused"})
 class Attempts:
     """The attempts of one task."""
 
-    __slots__ = ("_chance", "_pause_s", "acknowledged", "delivered")
+    __slots__ = ("_chance", "_pause_s", "acknowledged", "sent_times")
 
     def __init__(self, chance: Callable[[], float] = random.random) -> None:
         self._chance = chance
         self._pause_s = FIRST_PAUSE_S
-        self.delivered = False
-        """It was sent over a link that worked: it may have arrived."""
+        self.sent_times = 0
         self.acknowledged = False
         """Its host has told something of it: it is in the log there."""
 
+    @property
+    def delivered(self) -> bool:
+        """It was sent over a link that worked: it may have arrived."""
+        return self.sent_times > 0
+
+    @property
+    def may_be_taken(self) -> bool:
+        """An earlier attempt may have been taken: a host that is busy now must be asked again."""
+        return self.acknowledged or self.sent_times > 1
+
     def sent(self) -> None:
-        self.delivered = True
+        self.sent_times += 1
 
     def heard(self) -> None:
-        self.delivered = self.acknowledged = True
+        self.acknowledged = True
         self._pause_s = FIRST_PAUSE_S
 
     def pause_s(self, at_least: float = 0.0) -> float:

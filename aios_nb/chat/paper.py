@@ -6,24 +6,25 @@ conversation has its home there, and is a side log here.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import msgspec
 
 from aios_nb import params as p
 from aios_nb.access import Principal
-from aios_nb.blobs import SHA256, safe_name
 from aios_nb.chat import results
 from aios_nb.chat.calls import MAX_HOPS, Call, Request, check_route, check_said
-from aios_nb.chat.conversation import Conversation, side_id
+from aios_nb.chat.conversation import Conversation
+from aios_nb.chat.couriers import checked
 from aios_nb.chat.endings import Ended, outcome_of
+from aios_nb.chat.log import no_such
 from aios_nb.chat.reading import CONTEXT_BYTES
+from aios_nb.chat.room import voice_of_node
 from aios_nb.chat.runs import Run
 from aios_nb.chat.talking import Talking
 from aios_nb.envelope import (
     DEADLINE_DEFAULT_S,
     DEADLINE_MAX_S,
-    FILES_PER_MESSAGE,
     NAME,
     NODE_ID,
     Content,
@@ -34,11 +35,13 @@ from aios_nb.envelope import (
     Outcome,
     Party,
     Routing,
+    Sender,
     Status,
     Task,
     now_iso,
 )
 from aios_nb.errors import InvalidParams, NoSuchAgent, RpcError, TooLarge
+from aios_nb.later import Later
 from aios_nb.ports import Target
 
 PROTOCOL_VERSION = "1.0"
@@ -57,14 +60,59 @@ class Paper:
         self._talking = talking
         self._lowered = lowered
 
-    async def message(self, principal: Principal, params: p.Message) -> Envelope | EnvelopeStream:
-        asked = params.envelope
-        _task(asked)
+    def message(
+        self, principal: Principal, params: p.Message
+    ) -> Awaitable[Envelope | EnvelopeStream]:
+        _check_task(params.envelope)
+        if principal.is_node and not params.stream:
+            answer = self._at_once(principal, params.envelope)
+            if answer is not None:
+                return answer
+        return self._message(principal, params)
+
+    def _at_once(self, principal: Principal, asked: Envelope) -> Later[Envelope] | None:
+        """The straight road between nodes: no task waits for the answer.
+
+        ``None`` for what takes the long one: first calls, repeats, and agents that are not there.
+        """
         routing = asked.routing or Routing()
-        if principal.is_node:
-            _check_path(routing.path, principal.id)
+        _check_path(routing.path, principal.id)
         try:
-            target, request = await self._request(principal, asked, routing)
+            request = self._request_of_node(principal, asked, routing)
+        except NoSuchAgent:
+            return None
+        try:
+            call = self._talking.exchange.take_now(request)
+        except RpcError:
+            self._refused(request)
+            raise
+        if not isinstance(call, Call):
+            return None
+        answer = _Answer(call.runs[0], asked, self._talking.node_id)
+        later: Later[Envelope] = Later()
+
+        def settled() -> None:
+            try:
+                if call.refusal is not None:
+                    answer.found = self._talking.exchange.repeats.repeat_of(call, request)[0]
+                envelope = answer.envelope()
+            except Exception as error:  # noqa: BLE001 - for who asked
+                later.come(None, error)
+            else:
+                later.come(envelope)
+
+        call.runs[0].when_settled(settled)
+        return later
+
+    async def _message(self, principal: Principal, params: p.Message) -> Envelope | EnvelopeStream:
+        asked = params.envelope
+        routing = asked.routing or Routing()
+        try:
+            if principal.is_node:
+                _check_path(routing.path, principal.id)
+                request = self._request_of_node(principal, asked, routing)
+            else:
+                request = await self._request_of_program(principal, asked, routing)
         except NoSuchAgent:
             # The agent may be gone since: what was asked before is still known.
             message_id = asked.message_id
@@ -74,68 +122,89 @@ class Paper:
             taken = repeats.find(principal, message_id)
             check_said(taken, _ref(asked.recipient), asked.content.task or "")
         else:
-            taken = await self._take(target, request)
+            talking = self._talking
+            try:
+                taken = await talking.committed(await talking.exchange.take(request), request)
+            except RpcError:
+                self._refused(request)
+                raise
         found = taken.runs[0] if isinstance(taken, Call) else taken[0]
         answer = _Answer(found, asked, self._talking.node_id)
         if params.stream:
             return EnvelopeStream(answer)
-        return await answer.envelope()
+        return await answer.settled()
 
-    async def _take(self, target: Target, request: Request) -> Call | list[Ended]:
-        talking = self._talking
-        check_route(request.path, target.id, request.max_hops)
-        try:
-            return await talking.committed(await talking.exchange.take(request), request)
-        except RpcError:
-            if request.conversation is not None:
-                talking.log.forget_unstored(request.conversation)
-            raise
+    def _refused(self, request: Request) -> None:
+        """A conversation that was begun for this goes with it."""
+        if request.conversation is not None:
+            self._talking.log.forget_unstored(request.conversation)
 
-    async def _request(
+    def _request_of_node(self, principal: Principal, asked: Envelope, routing: Routing) -> Request:
+        talking, content = self._talking, asked.content
+        path = tuple(routing.path) or (principal.id,)
+        lowered = self._lowered(principal, path)
+        if lowered is None:
+            raise NoSuchAgent(f"no such agent: {_ref(asked.recipient)}")
+        # This node passes nothing on.
+        target = talking.finder.local(_ref(asked.recipient), lowered)
+        return self._request(
+            lowered,
+            voice_of_node(lowered, asked.sender.id, asked.sender.type),
+            target,
+            asked,
+            routing,
+            path,
+            checked(content.files, talking.file_bytes) if content.files else (),
+            _context(content.context),
+        )
+
+    async def _request_of_program(
         self, principal: Principal, asked: Envelope, routing: Routing
-    ) -> tuple[Target, Request]:
+    ) -> Request:
         talking = self._talking
-        content, far = asked.content, principal.is_node
-        path = tuple(routing.path)
-        if far:
-            path = path or (principal.id,)
-            lowered = self._lowered(principal, path)
-            if lowered is None:
-                raise NoSuchAgent(f"no such agent: {_ref(asked.recipient)}")
-            principal = lowered
-        target = await self._recipient(asked.recipient, principal)
-        request = Request(
+        return self._request(
             principal,
-            talking.voice_of_node(principal, asked.sender.id, asked.sender.type)
-            if far
-            else talking.voice(principal),
+            talking.voice(principal),
+            await talking.find(_ref(asked.recipient), principal),
+            asked,
+            routing,
+            tuple(routing.path),
+            talking.blobs.check(asked.content.files or [], principal),
+            None,
+        )
+
+    def _request(
+        self,
+        principal: Principal,
+        sender: Sender,
+        target: Target,
+        asked: Envelope,
+        routing: Routing,
+        path: tuple[str, ...],
+        files: tuple[FileRef, ...],
+        context: tuple[Event, ...] | None,
+    ) -> Request:
+        content, node_id = asked.content, asked.recipient.node_id
+        if node_id is not None and not target.id.endswith(f"@{node_id}"):
+            raise NoSuchAgent(f"no such agent: {asked.recipient.id} on node {node_id[:40]}")
+        max_hops = min(routing.max_hops, MAX_HOPS)
+        check_route(path, target.id, max_hops)
+        message_id = None if asked.message_id is None else p.check_id(asked.message_id)
+        deadline_s = _deadline_s(routing)
+        return Request(
+            principal,
+            sender,
             (target,),
             content.task or "",
             content.parameters if content.data is None else content.data,
-            _theirs(content.files or (), talking.file_bytes)
-            if far
-            else talking.blobs.check(content.files or [], principal),
+            files,
             self._conversation(principal, target, asked.conversation_id),
-            None if asked.message_id is None else p.check_id(asked.message_id),
-            _deadline_s(routing),
+            message_id,
+            deadline_s,
             path,
-            min(routing.max_hops, MAX_HOPS),
-            context=_context(content.context) if far else None,
+            max_hops,
+            context=context,
         )
-        return target, request
-
-    async def _recipient(self, party: Party, principal: Principal) -> Target:
-        if party.type != "agent":
-            raise InvalidParams("the recipient of a task is an agent")
-        finder = self._talking.finder
-        ref = _ref(party)
-        if principal.is_node:
-            target = finder.local(ref, principal)  # this node passes nothing on
-        else:
-            target = await self._talking.find(ref, principal)
-        if party.node_id is not None and not target.id.endswith(f"@{party.node_id}"):
-            raise NoSuchAgent(f"no such agent: {party.id} on node {party.node_id[:40]}")
-        return target
 
     def _conversation(
         self, principal: Principal, target: Target, conversation_id: str | None
@@ -148,12 +217,16 @@ class Paper:
         theirs = ""
         if principal.is_node:
             theirs = conversation_id
-            conversation_id = side_id(principal.id, theirs)
-        if log.get(conversation_id) is None:
+            conversation_id, found = log.side(principal.id, theirs)
+        else:
+            found = log.get(conversation_id)
+        if found is None:
             return log.new(
                 principal.id, [target.id], conversation_id=conversation_id, theirs=theirs
             )
-        return log.visible(conversation_id, principal)
+        if not found.visible_to(principal):
+            raise no_such(conversation_id)
+        return found
 
 
 class _Answer:
@@ -164,12 +237,18 @@ class _Answer:
         self._asked = asked
         self._node_id = node_id
 
-    async def envelope(self) -> Envelope:
+    async def settled(self) -> Envelope:
+        """It when there is one; raises what the run ended with instead."""
+        if isinstance(self.found, Run):
+            await self.found.settled()
+        return self.envelope()
+
+    def envelope(self) -> Envelope:
+        """The same when a caller need not wait any longer."""
         found, asked = self.found, self._asked
         question = None
         about: Task | Ended
         if isinstance(found, Run):
-            await found.settled()
             if found.question is not None:
                 outcome = Outcome(found.question, status=Status.INPUT_REQUIRED)
                 question = found.question_id
@@ -214,13 +293,13 @@ class EnvelopeStream:
                 yield delta
 
     async def result(self) -> Envelope:
-        return await self._answer.envelope()
+        return await self._answer.settled()
 
     def close(self) -> None:
         """Nothing to let go of: a run does not depend on who listens."""
 
 
-def _task(asked: Envelope) -> None:
+def _check_task(asked: Envelope) -> None:
     if asked.protocol_version not in {"", PROTOCOL_VERSION}:
         raise InvalidParams(
             f"protocol_version {asked.protocol_version[:20]} is not spoken here",
@@ -230,6 +309,8 @@ def _task(asked: Envelope) -> None:
         raise InvalidParams("aios.message takes a request")
     if asked.content.task is None:
         raise InvalidParams("content.task is missing")
+    if asked.recipient.type != "agent":
+        raise InvalidParams("the recipient of a task is an agent")
 
 
 def _ref(party: Party) -> str:
@@ -240,6 +321,8 @@ def _ref(party: Party) -> str:
 
 def _check_path(path: Sequence[str], node_id: str) -> None:
     """Its end must be who asks: a node cannot leave itself out of what it passes on."""
+    if len(path) == 1 and path[0] == node_id:
+        return
     for place, step in enumerate(path):
         name, at, node = step.rpartition("@")
         if not NODE_ID.fullmatch(node) or (bool(at) == (place == 0)):
@@ -250,18 +333,6 @@ def _check_path(path: Sequence[str], node_id: str) -> None:
             raise InvalidParams(f"not an agent id: {step[:100]}")
     if path and path[-1].rpartition("@")[2] != node_id:
         raise InvalidParams("routing.path must end at the node that sends it")
-
-
-def _theirs(files: Sequence[FileRef], file_bytes: int) -> tuple[FileRef, ...]:
-    """References to files that are still at the sender's node."""
-    if len(files) > FILES_PER_MESSAGE:
-        raise TooLarge(f"a message may carry {FILES_PER_MESSAGE} files at most")
-    for file in files:
-        if not SHA256.fullmatch(file.sha256):
-            raise InvalidParams("a file is named by the lower-case hex SHA-256 of its bytes")
-        if not 0 <= file.size <= file_bytes:
-            raise TooLarge(f"a file may have {file_bytes >> 20} MB at most")
-    return tuple(FileRef(safe_name(f.name), f.mime[:100], f.size, f.sha256) for f in files)
 
 
 def _context(events: Sequence[Event] | None) -> tuple[Event, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -14,6 +14,8 @@ from aios_nb.envelope import Event, FileRef, Kind, Sender, Status, Task, iso_ms
 
 CONTEXT_BYTES = 32 * 1024
 """What an agent is shown of its conversation, newest messages first to be kept."""
+CONTEXT_ROWS, CONTEXT_STEPS = 50, 8
+"""Rows that are read at a time to find them, and how often at most."""
 
 PAGE_BYTES = 4 << 20
 TITLE_CHARS = 60
@@ -22,7 +24,7 @@ TITLE_CHARS = 60
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 _decode_files = msgspec.json.Decoder(tuple[FileRef, ...]).decode
-_TEXT, _DATA = 5, 6
+_SEQ, _TEXT, _DATA = 1, 5, 6
 """Places in a row of ``_FIELDS``."""
 _FIELDS = (
     "SELECT e.message_id, e.seq, e.kind, e.sender, e.sender_type, e.text, e.data, e.files, e.ref,"
@@ -207,15 +209,12 @@ class Reader:
 
     def context(self, conversation: Conversation, agent: str, before_seq: int) -> list[Event]:
         """What an agent is shown: the newest messages since it joined, edits applied."""
-        rows = self._read(
-            f"{_FIELDS} WHERE e.conversation = ? AND e.seq > ? AND e.seq < ?"
-            " AND e.kind IN ('message', 'edit') ORDER BY e.seq DESC LIMIT 400",
-            (conversation.n, self._joined(conversation, agent, before_seq), before_seq),
-        )
+        if before_seq <= 1:
+            return []
         edits: dict[str, str] = {}
         kept: list[Event] = []
         room = CONTEXT_BYTES
-        for event in map(to_event, rows):
+        for event in self._backwards(conversation, agent, before_seq):
             if event.kind is Kind.EDIT and event.ref is not None:
                 edits.setdefault(event.ref, event.text)
                 continue
@@ -225,6 +224,22 @@ class Reader:
                 break
             kept.append(msgspec.structs.replace(event, text=text))
         return self._folded(kept[::-1])
+
+    def _backwards(
+        self, conversation: Conversation, agent: str, before_seq: int
+    ) -> Iterator[Event]:
+        """Messages and edits that an agent may see, the newest first, read as far as needed."""
+        since = self._joined(conversation, agent, before_seq)
+        for _ in range(CONTEXT_STEPS):
+            rows = self._read(
+                f"{_FIELDS} WHERE e.conversation = ? AND e.seq > ? AND e.seq < ?"
+                " AND e.kind IN ('message', 'edit') ORDER BY e.seq DESC LIMIT ?",
+                (conversation.n, since, before_seq, CONTEXT_ROWS),
+            )
+            yield from map(to_event, rows)
+            if len(rows) < CONTEXT_ROWS:
+                return
+            before_seq = rows[-1][_SEQ]
 
     def _joined(self, conversation: Conversation, agent: str, before_seq: int) -> int:
         """The ``seq`` behind which this agent may see.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 from collections.abc import Callable
@@ -119,7 +120,11 @@ def voice_of_node(
     node behind them (``tg:1:2@NODEID``): our own bridges know other people by such ids. Everything
     else that is claimed counts as its owner's word.
     """
-    node = principal.id
+    return _voice(principal.id, claimed_id, claimed_type)
+
+
+@functools.lru_cache(maxsize=256)
+def _voice(node: str, claimed_id: str, claimed_type: Literal["human", "agent"]) -> Sender:
     name, at, where = claimed_id.rpartition("@")
     if not at:
         name = claimed_id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aios_nb.access import Principal
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 GATHER_S = 0.005
 """What an agent says within this goes to a listener in one piece; nobody reads faster."""
 
+PIECE_CHARS = 1 << 18
+"""No piece is longer: JSON may need six bytes for each, and a link takes no message above 4 MB."""
+
 
 class Backstage(Protocol):
     """What a run needs of the exchange."""
@@ -49,8 +52,8 @@ class Run:
     """A run in memory, from its acceptance until its end is committed. Is a ``ports.Run``."""
 
     __slots__ = (
-        "_backstage", "_bytes", "_pieces", "_status_bell", "_text_bell", "answer", "answered",
-        "asking", "bucket", "context", "conversation", "deadline", "error", "length",
+        "_backstage", "_bytes", "_pieces", "_status_bell", "_text_bell", "_waits", "answer",
+        "answered", "asking", "bucket", "context", "conversation", "deadline", "error", "length",
         "message_seq", "note", "outcome", "own_limit", "parked", "patient", "principal",
         "question", "question_id", "started", "status", "stop_reason", "target", "task", "ticket",
         "turn", "worker",
@@ -105,8 +108,10 @@ class Run:
         self._backstage = backstage
         self._pieces: list[str] = []
         self._bytes = 0
-        self._status_bell = Bell()
-        self._text_bell = Bell()
+        self._status_bell: Bell | None = None
+        self._text_bell: Bell | None = None
+        """Hung up when somebody listens: nobody does to most runs."""
+        self._waits: list[Callable[[], None]] | None = None
 
     # What the agent sees (ports.Run) -----------------------------------------------------
 
@@ -143,11 +148,13 @@ class Run:
             raise TooLarge("the agent wrote more than 1 MB")
         self._pieces.append(text)
         self.length += len(text)
-        self._text_bell.ring()
+        if self._text_bell is not None:
+            self._text_bell.ring()
 
     def progress(self, note: str, fraction: float | None) -> None:
         self.note = note if fraction is None else f"{note} ({fraction:.0%})"
-        self._text_bell.ring()
+        if self._text_bell is not None:
+            self._text_bell.ring()
 
     async def call(
         self, agent: str, text: str, *, data: Any = None, files: Sequence[FileRef] = ()
@@ -174,7 +181,7 @@ class Run:
     @property
     def is_settled(self) -> bool:
         """Over, or waiting for a person: a caller need not wait any longer."""
-        return self.is_over or self.question is not None
+        return self.outcome is not None or self.error is not None or self.question is not None
 
     @property
     def text(self) -> str:
@@ -183,11 +190,29 @@ class Run:
 
     def wake(self) -> None:
         """The status is another one: let everyone look."""
-        self._status_bell.ring()
-        self._text_bell.ring()
+        if self._status_bell is not None:
+            self._status_bell.ring()
+        if self._text_bell is not None:
+            self._text_bell.ring()
+        waits = self._waits
+        if waits is not None and self.is_settled:
+            self._waits = None
+            for told in waits:
+                told()
+
+    def when_settled(self, told: Callable[[], None]) -> None:
+        """Call this as soon as a caller need not wait any longer."""
+        if self.is_settled:
+            told()
+        elif self._waits is None:
+            self._waits = [told]
+        else:
+            self._waits.append(told)
 
     async def changed(self, within_s: float | None = None) -> None:
         """Return at the next change of status, or after so many seconds."""
+        if self._status_bell is None:
+            self._status_bell = Bell()
         await self._status_bell.wait(within_s)
 
     def is_settled_beyond(self, question_id: str) -> bool:
@@ -212,6 +237,14 @@ class Run:
         if self.worker is not None:
             self.worker.cancel()
 
+    def _piece_at(self, offset: int) -> tuple[int, int]:
+        """The piece a code point is in, and how many of that piece are before it."""
+        pieces, index = self._pieces, 0
+        while index < len(pieces) and len(pieces[index]) <= offset:
+            offset -= len(pieces[index])
+            index += 1
+        return index, offset
+
     async def deltas(self, offset: int = 0, beyond: str = "") -> AsyncIterator[Delta]:
         """The reply as it is written, from this code point on. Ends when a caller need not wait.
 
@@ -223,16 +256,16 @@ class Run:
         """
         message_id, reply_id = self.task.message_id, self.task.reply_id
         pieces, text, note = self._pieces, "", ""
-        index, skip = 0, offset
-        while index < len(pieces) and len(pieces[index]) <= skip:
-            skip -= len(pieces[index])
-            index += 1
+        index, skip = self._piece_at(offset)
         while True:
             finished = self.is_settled_beyond(beyond)
             if index < len(pieces) or finished:
                 fresh = pieces[index] if len(pieces) == index + 1 else "".join(pieces[index:])
                 index = len(pieces)
                 text, skip = fresh[skip:], max(0, skip - len(fresh))
+                while len(text) > PIECE_CHARS:
+                    yield Delta(message_id, reply_id, offset, text[:PIECE_CHARS])
+                    text, offset = text[PIECE_CHARS:], offset + PIECE_CHARS
                 if text or finished:
                     yield Delta(message_id, reply_id, offset, text, done=self.is_over)
                 offset += len(text)
@@ -244,4 +277,6 @@ class Run:
             if text and not self.is_settled_beyond(beyond):
                 await self.changed(within_s=GATHER_S)
             if index == len(pieces) and self.note == note and not self.is_settled_beyond(beyond):
+                if self._text_bell is None:
+                    self._text_bell = Bell()
                 await self._text_bell.wait()

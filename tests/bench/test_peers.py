@@ -138,7 +138,7 @@ def test_a_real_node_streams_more_than_its_first_credit(node) -> None:
 
 
 def test_a_real_node_takes_many_calls_in_one_write_with_the_ready(node, monkeypatch) -> None:
-    monkeypatch.setattr(upgraded, "FRAMES_PER_WRITE", 1000)
+    monkeypatch.setattr(upgraded, "AT_ONCE_MIN", 1000)
 
     class Eager(peers._CallLink):
         def tell(self, frame: bytes) -> None:

@@ -38,11 +38,15 @@ def node(tmp_path: Path) -> Iterator[Make]:
     sites: list[TestSite] = []
 
     def make(
-        name: str, *agents: Any, join: Other | Sequence[Other] = (), **settings: Any
+        name: str,
+        *agents: Any,
+        join: Other | Sequence[Other] = (),
+        home: Path | None = None,
+        **settings: Any,
     ) -> TestSite:
         others = [join] if isinstance(join, (TestSite, str)) else join
         settings["join"] = tuple(map(_address, others))
-        site = TestSite(tmp_path / name, agents, name=name, **settings)
+        site = TestSite(home or tmp_path / name, agents, name=name, **settings)
         sites.append(site)
         return site
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import time
+from typing import Any
 
 import aios_nb as aios
 
@@ -48,3 +50,16 @@ async def again(text: str) -> str:
     leave_trace(text)
     await asyncio.sleep(PAUSE_S)
     return f"counted {text}"
+
+
+@aios.agent(about="Counts, and holds the whole node up for so many seconds")
+async def blocker(text: str) -> str:
+    leave_trace(text)
+    time.sleep(float(text))  # noqa: ASYNC251 - as a cell that holds the interpreter does
+    return f"counted {text}"
+
+
+@aios.agent(about="Asks the agent whose id it is told")
+async def passes_on(text: str, ctx: Any) -> str:
+    leave_trace(text)
+    return str(await ctx.call(text, "from another agent"))

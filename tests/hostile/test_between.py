@@ -140,7 +140,9 @@ def test_a_host_back_after_the_deadline_is_one_clear_failure_also_for_a_killed_s
     b = start("--name", "b", "--port", str(b.port), home=tmp_path / "b", TRACE_FILE=str(trace))
     assert a.call("chat.send", agent=agent, text="after", deadline_s=60)["text"] == "counted after"
     assert [row["kind"] for row in rows] == ["message", "status"]
-    assert rows[1]["data"]["error"]["code"] == -32008
+    # Whether it was brought there before the kill, a node that was killed cannot know.
+    assert rows[1]["data"]["error"]["code"] == -32003
+    assert rows[1]["data"]["error"]["data"]["ran"] == "unknown"
     assert history(a, taken["conversation"]) == rows
     assert trace.read_text().split() == ["warm", "after"]
 
@@ -172,6 +174,37 @@ def _ended_at(node: NodeProcess) -> bool:
         if messages[0]["text"] == "x":
             return bool(messages[0]["status"] == "done")
     return False
+
+
+def test_what_a_killed_agent_asked_of_another_node_is_not_asked_after_it(
+    start: Start, tmp_path: Path
+) -> None:
+    """Nobody waits for it any more: it would only surprise."""
+    traces = {name: tmp_path / f"trace-{name}" for name in "bc"}
+    c = start("--name", "c", home=tmp_path / "c", TRACE_FILE=str(traces["c"]))
+    join = ["--join", address(c)]
+    b = start("--name", "b", *join, home=tmp_path / "b", TRACE_FILE=str(traces["b"]))
+    assert b.call("chat.send", agent=the(c, "counter"), text="warm")["text"] == "counted warm"
+    c.kill()
+    taken = b.call(
+        "chat.send", agent="passes_on", text=the(c, "counter"), wait=False, deadline_s=120
+    )
+
+    def child() -> Any:
+        rows = b.call("chat.list")["conversations"]
+        return next((row["conversation"] for row in rows if row["parent"]), None)
+
+    asked = until(child, "the agent asks")
+    b.kill()
+    c = start(
+        "--name", "c", "--port", str(c.port), home=tmp_path / "c", TRACE_FILE=str(traces["c"])
+    )
+    b = start("--name", "b", *join, home=tmp_path / "b", TRACE_FILE=str(traces["b"]))
+    rows = settled(b, taken["conversation"], {taken["message_id"]})
+    assert rows[0]["status"] == "interrupted"
+    assert b.call("chat.send", agent=the(c, "counter"), text="after")["text"] == "counted after"
+    assert history(b, asked)[0]["status"] == "interrupted"
+    assert traces["c"].read_text().split() == ["warm", "after"]
 
 
 def test_nodes_of_one_home_know_each_other(start: Start) -> None:

@@ -1,11 +1,13 @@
 """``python tuned_node.py LIMITS AGENTS``: a node with other limits, until SIGTERM.
 
 The command line has no options for limits; a test cannot wait for the real ones to pass.
+``TUNED_JOIN`` names a node to join, ``TUNED_PULSE`` other times for silent links, as JSON.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import threading
@@ -14,6 +16,7 @@ from pathlib import Path
 from aios_nb.agents.load import load_agents
 from aios_nb.config import Limits, Settings, home_dir
 from aios_nb.node import Node
+from aios_nb.wire.peer import pulse
 
 
 def main() -> None:
@@ -21,7 +24,12 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     limits = Limits(**json.loads(sys.argv[1]))
     definitions = load_agents(str(Path(sys.argv[2])))
-    with Node(Settings(name="tuned", limits=limits), definitions).start() as node:
+    for name, seconds in json.loads(os.environ.get("TUNED_PULSE", "{}")).items():
+        assert hasattr(pulse, name)
+        setattr(pulse, name, seconds)
+    join = tuple(filter(None, [os.environ.get("TUNED_JOIN")]))
+    settings = Settings(name="tuned", limits=limits, join=join)
+    with Node(settings, definitions).start() as node:
         run = node.run_info
         assert run is not None
         said = {"node_id": run.node_id, "name": run.name, "url": run.url, "token": run.token}
