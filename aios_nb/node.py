@@ -287,7 +287,13 @@ class Rooms:
         self.carrying = Carrying(identity.node_id, self.links, couriers)
         self.chat.exchange.files = couriers
         self.finding.connect(self.links, self.carrying.to, self.links.linked)
-        self.nodes.on_change = self.links.review
+        self.nodes.on_change = self._review
+
+    def _review(self, node_id: str) -> None:
+        """A node was allowed or shut out."""
+        self.links.review(node_id)
+        if self.nodes.standing(node_id) is None:
+            self.chat.exchange.orphans.shut_out(node_id)
 
     def _again(self, caller: Principal, path: Sequence[str]) -> Principal | None:
         """A caller of the last life with the rights it has now."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from aios_nb.chat.calls import Call
 from aios_nb.chat.runs import Run
@@ -24,12 +24,18 @@ class Orphans:
 
     def lost(self, node_id: str) -> None:
         """There is no link to this node any more."""
-        self._leave(
-            run
-            for call in self._calls.values()
-            for run in call.runs
-            if run.principal.id == node_id and not run.is_over and run.conversation.parent is None
-        )
+        self._leave(self._runs_of(node_id))
+
+    def shut_out(self, node_id: str) -> None:
+        """Nothing more is done for this node."""
+        for run in list(self._runs_of(node_id)):
+            run.stop(Cancelled("the node that asked was shut out", ran="unknown"))
+
+    def _runs_of(self, node_id: str) -> Iterator[Run]:
+        for call in self._calls.values():
+            for run in call.runs:
+                if run.principal.id == node_id and not run.is_over and not run.conversation.parent:
+                    yield run
 
     def lost_all(self) -> None:
         """After a restart: no node has come back yet."""

@@ -155,7 +155,24 @@ class Paper:
             routing,
             path,
             checked(content.files, talking.file_bytes) if content.files else (),
-            _context(content.context),
+            self._context(lowered, content.context) if content.context else (),
+        )
+
+    def _context(self, caller: Principal, events: Sequence[Event]) -> tuple[Event, ...]:
+        """What was said before, with the files that this node may read here.
+
+        Others are left out: an agent that reads what it is shown must not read ours for them.
+        """
+        if len(_encode(events)) > CONTEXT_JSON_BYTES:
+            raise TooLarge(f"content.context may have {CONTEXT_BYTES >> 10} KB of text at most")
+        may_read = self._talking.blobs.may_read
+        return tuple(
+            msgspec.structs.replace(
+                event, files=tuple(file for file in event.files if may_read(file.sha256, caller))
+            )
+            if event.files
+            else event
+            for event in events
         )
 
     async def _request_of_program(
@@ -333,14 +350,6 @@ def _check_path(path: Sequence[str], node_id: str) -> None:
             raise InvalidParams(f"not an agent id: {step[:100]}")
     if path and path[-1].rpartition("@")[2] != node_id:
         raise InvalidParams("routing.path must end at the node that sends it")
-
-
-def _context(events: Sequence[Event] | None) -> tuple[Event, ...]:
-    if not events:
-        return ()
-    if len(_encode(events)) > CONTEXT_JSON_BYTES:
-        raise TooLarge(f"content.context may have {CONTEXT_BYTES >> 10} KB of text at most")
-    return tuple(events)
 
 
 def _content(outcome: Outcome, question: str | None) -> Content:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import threading
 from typing import Any
 
 import pytest
@@ -268,3 +270,44 @@ def test_conversations_of_two_homes_with_one_name_stay_apart(node: Make) -> None
         assert answer["conversation_id"] == own  # each knows it by its own name
     assert b.history(own) == []
     assert len(b.call("chat.list")["conversations"]) == 3
+
+
+def test_naming_a_hash_in_the_context_does_not_give_it_away_either(node: Make) -> None:
+    async def looks_back(text: str, ctx: Any) -> Any:
+        files = [file for event in ctx.messages for file in event.files]
+        return aios.File(ctx.read(files[0]), name="back") if files else "nothing there"
+
+    b = node("b", looks_back, *ALL)
+    a = node("a", join=b)
+    b.node.ask("for-private", "keep", files=[aios.File(b"mine alone", name="s.txt")])
+    sha256 = hashlib.sha256(b"mine alone").hexdigest()
+    said = {
+        "message_id": "m0",
+        "seq": 1,
+        "kind": "message",
+        "sender": {"id": f"owner@{a.node.node_id}", "type": "human"},
+        "text": "look",
+        "files": [{"name": "s.txt", "mime": "text/plain", "size": 10, "sha256": sha256}],
+    }
+    asked = envelope(a, b, "looks_back")
+    asked["envelope"]["content"]["context"] = [said]
+    assert call(a, b, "aios.message", asked)["content"]["result"] == "nothing there"
+
+
+def test_what_is_under_way_for_a_node_ends_when_it_is_shut_out(node: Make) -> None:
+    entered, stopped = threading.Event(), threading.Event()
+
+    async def endless(text: str) -> str:
+        entered.set()
+        try:
+            await asyncio.sleep(1000)
+        finally:
+            stopped.set()
+        return text
+
+    b = node("b", endless)
+    a = node("a", join=b)
+    a.call("chat.send", agent=the(b, "endless"), text="x", wait=False)
+    assert entered.wait(20)
+    b.call("nodes.block", node=a.node.node_id)
+    assert stopped.wait(20)
