@@ -15,6 +15,7 @@ from aios_nb.client.flows import WATCHES, Stream
 from aios_nb.client.interface import Flow, prepared, require_pieces, require_whole
 from aios_nb.client.link import Call, Link
 from aios_nb.errors import Busy, ConnectionLost, Impostor, NotAllowed, NotRunning, UsageError
+from aios_nb.richtext import one_line
 
 if TYPE_CHECKING:
     import aiohttp
@@ -223,6 +224,8 @@ async def _one_object(socket: aiohttp.ClientWebSocketResponse) -> dict[str, Any]
     if frame.type is WSMsgType.CLOSE and frame.data == CLOSE_WRONG_TOKEN:
         raise NotAllowed("the node did not take the token", hint=_HINT)
     if frame.type is not WSMsgType.TEXT:
+        if frame.type is WSMsgType.CLOSE and frame.extra:
+            raise NotRunning(f"the node closed the connection: {one_line(frame.extra)}", hint=_HINT)
         raise NotRunning("the node closed the connection during the hello", hint=_HINT)
     try:
         found = msgspec.json.decode(frame.data)

@@ -239,7 +239,9 @@ class Listener(web.Server):
         if not there or not here:
             return Peer(foreign=self._by_uid)
         foreign = self._by_uid and uid.uid_of(there[:2], here[:2]) != os.geteuid()
-        return Peer(loopback=_is_loopback(there[0]), foreign=foreign)
+        # From one of our own addresses to itself: that never leaves the machine either.
+        near = there[0] == here[0] or _is_loopback(there[0])
+        return Peer(loopback=near, foreign=foreign)
 
 
 def _is_loopback(host: str) -> bool:
