@@ -41,6 +41,11 @@ class KnownNodes:
         """The nodes that are shut out."""
         return {node for node, state in self._state.items() if state == BLOCKED}
 
+    def known(self) -> AbstractSet[str]:
+        """The nodes that are no strangers at this moment."""
+        allowed = {node for node, state in self._state.items() if state == ALLOWED}
+        return (allowed | self._running()) - {self._own_id} - self.blocked
+
     def standing(self, node_id: str) -> Caller | None:
         """What a node is to this one, at this moment; ``None`` if it is shut out."""
         if node_id == self._own_id:
@@ -62,7 +67,7 @@ class KnownNodes:
             if standing is principal.kind:
                 return principal  # nobody else had a part in it
         steps = {step.rpartition("@")[2] for step in path}
-        if principal.kind in {Caller.KNOWN, Caller.NODE}:
+        if principal.is_node:
             steps.add(principal.id)  # its own standing may be another one since the link began
         for node in steps:
             standing = self.standing(node)

@@ -71,14 +71,15 @@ def _started(args: argparse.Namespace) -> tuple[list[Definition], Node]:
     from aios_nb.loop import own_process
     from aios_nb.node import Node
 
-    own_process()
     _show_log()
     try:
         definitions = _definitions(args.agents)
-        return definitions, Node(_settings(args), definitions).start()
+        node = Node(_settings(args), definitions).start()
     except UsageError as error:
         # The command was understood; what it asked for does not work here.
         raise AiosError(error.message, hint=error.hint) from error
+    own_process()
+    return definitions, node
 
 
 def _show_log() -> None:

@@ -95,11 +95,15 @@ class Bucket:
         self._clock = clock
         self._at = clock()
 
-    def take(self) -> bool:
+    @property
+    def is_empty(self) -> bool:
         now = self._clock()
         self._left = min(self._most, self._left + (now - self._at) * self._per_s)
         self._at = now
-        if self._left < 1.0:
+        return self._left < 1.0
+
+    def take(self) -> bool:
+        if self.is_empty:
             return False
         self._left -= 1.0
         return True

@@ -48,7 +48,7 @@ _any = msgspec.json.Decoder().decode
 encode = msgspec.json.Encoder().encode
 
 # What msgspec raises for bytes that are not JSON; nesting too deep for the stack counts as that.
-_NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def read(body: bytes, batch_calls: int) -> Call | Batch | bytes:
@@ -59,7 +59,7 @@ def read(body: bytes, batch_calls: int) -> Call | Batch | bytes:
         call = _call(body)
     except msgspec.ValidationError:
         return _odd(body, batch_calls)
-    except _NOT_JSON:
+    except NOT_JSON:
         return _not_json()
     if call.id is not ABSENT and bytes(call.id)[0] not in _ID_STARTS:
         return error(NULL_ID, InvalidRequest("id must be a string, a number or null"))
@@ -98,7 +98,7 @@ def _odd(body: bytes | Raw, batch_calls: int) -> Call | Batch | bytes:
         if start != b"[":
             return error(NULL_ID, InvalidRequest("a request is an object, or an array of them"))
         members = _array(body)
-    except _NOT_JSON:
+    except NOT_JSON:
         return _not_json()
     if not members:
         return error(NULL_ID, InvalidRequest("the batch is empty"))
@@ -113,7 +113,7 @@ def _odd(body: bytes | Raw, batch_calls: int) -> Call | Batch | bytes:
 def _member(member: Raw) -> Call | bytes:
     try:
         call = _call(member)
-    except (msgspec.ValidationError, *_NOT_JSON):
+    except (msgspec.ValidationError, *NOT_JSON):
         if bytes(member)[:1] == b"{":
             return _odd_member(member)
         return error(NULL_ID, InvalidRequest("a request is an object"))
@@ -126,7 +126,7 @@ def _odd_member(member: bytes | Raw) -> bytes:
     """The refusal of an object that is no request, under its own id when that is a valid one."""
     try:
         fields = _object(member)
-    except _NOT_JSON:
+    except NOT_JSON:
         return _not_json()
     id_ = fields.get("id", NULL_ID)
     if bytes(id_)[0] not in _ID_STARTS:
@@ -141,5 +141,5 @@ def _value(raw: Raw | None) -> Any:
         return None
     try:
         return _any(raw)
-    except _NOT_JSON:
+    except NOT_JSON:
         return None

@@ -29,6 +29,8 @@ from aios_nb.wire.sse import Events
 log = logging.getLogger(__name__)
 
 BACKLOG = 1024
+ACCEPTED_PER_TURN = 2
+"""New connections, so that a crowd at the door does not hold up those who are in."""
 PORT_MAX = 65_535
 STOP_WAIT_S = 1.0
 """How long answers that are being written may take when the server stops."""
@@ -115,7 +117,10 @@ class Server:
         self._guard.bound(chosen)
         self._listener = Listener(self._answer, self._limits, by_uid=by_uid)
         loop = asyncio.get_running_loop()
-        self._accepting = await loop.create_server(self._listener, sock=bound, backlog=BACKLOG)
+        self._accepting = await loop.create_server(
+            self._listener, sock=bound, backlog=ACCEPTED_PER_TURN
+        )
+        bound.listen(BACKLOG)  # asyncio takes one number for the queue and for a turn of its loop
         return address, chosen
 
     def shut_out(self, caller: str) -> None:

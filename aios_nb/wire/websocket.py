@@ -435,5 +435,5 @@ def _short(data: bytes, type_: type[_Message]) -> _Message | None:
         return None
     try:
         return msgspec.json.decode(data, type=type_)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except jsonrpc.NOT_JSON:
         return None

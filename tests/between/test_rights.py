@@ -12,6 +12,7 @@ import pytest
 import aios_nb as aios
 from aios_nb.access import Access
 from aios_nb.agents.definition import describe
+from aios_nb.config import Limits
 from aios_nb.errors import InvalidParams, NoSuchAgent, NotAllowed, RpcError, Unreachable
 from tests.between.conftest import Make, the, until
 from tests.sites import TestSite
@@ -122,7 +123,7 @@ def call(a: TestSite, b: TestSite, method: str, params: dict[str, Any]) -> Any:
     """What b answers to this call on a's link."""
 
     async def over_the_link() -> Any:
-        link = await a.node._rooms.links.reach(b.node.node_id)  # type: ignore[union-attr]
+        link = await a.rooms.links.reach(b.node.node_id)
         return await link.call(method, params)
 
     return a.node.run(over_the_link)
@@ -311,3 +312,22 @@ def test_what_is_under_way_for_a_node_ends_when_it_is_shut_out(node: Make) -> No
     assert entered.wait(20)
     b.call("nodes.block", node=a.node.node_id)
     assert stopped.wait(20)
+
+
+def test_a_crowd_of_strangers_is_turned_away_at_the_gate_and_a_friend_is_not(node: Make) -> None:
+    b = node("b", *ALL, limits=Limits(stranger_handshakes_per_s=0.001))
+    first, second, friend = node("first", join=b), node("second"), node("friend")
+    assert reachable(first, b) == {"network", "public"}  # the bucket is empty from here on
+    with pytest.raises(Unreachable, match="HTTP 429"):  # before anything was upgraded
+        dial(second, b)
+    b.call("nodes.allow", node=friend.node.node_id)
+    assert dial(friend, b) == b.node.node_id
+
+
+def dial(a: TestSite, b: TestSite) -> str:
+    async def reach() -> str:
+        links = a.rooms.links
+        links.join(b.node.url, b.node.node_id)
+        return (await links.reach(b.node.node_id)).node_id
+
+    return str(a.node.run(reach))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import WSCloseCode, web
 
-from aios_nb.access import Caller, Principal
+from aios_nb.access import STRANGERS, Caller, Principal
 from aios_nb.config import Limits
 from aios_nb.wire.guard import Bucket, Refusal
 from aios_nb.wire.peer.channel import Channel, Closed
@@ -35,6 +35,7 @@ DOOR_BYTES = 8192
 KNOWN_PER_STRANGER = 10
 """How many more handshakes a second there are for nodes that say they are known."""
 _FROM_A_PAGE = Refusal(403, "a page is not a node")
+_LATER = Refusal(429, "too many nodes knock at once", "try again later", (("Retry-After", "1"),))
 
 
 class _TooMany(Exception):
@@ -57,17 +58,22 @@ class Door:
         standing: Callable[[str], Caller | None],
         has_room: Callable[[Caller], bool],
         make_room: Callable[[Caller], bool],
+        expected: Callable[[], bool],
         ready: Callable[[], Ready],
         adopt: Adopt,
         clock: Callable[[], float],
     ) -> None:
-        """``has_room`` is asked by a claim alone, ``make_room`` after its proof."""
+        """``has_room`` is asked by a claim alone, ``make_room`` after its proof.
+
+        ``expected`` says whether a known node may still come.
+        """
         self._identity = identity
         self._network = network
         self._limits = limits
         self._standing = standing
         self._has_room = has_room
         self._make_room = make_room
+        self._expected = expected
         self._ready = ready
         self._adopt = adopt
         per_s = limits.stranger_handshakes_per_s
@@ -78,9 +84,10 @@ class Door:
     async def serve(self, request: web.BaseRequest, _: Principal) -> web.StreamResponse:
         """Hold a link over the upgraded connection until either side ends it."""
         if "Origin" in request.headers:
-            answer = refused(_FROM_A_PAGE)
-            answer.force_close()
-            return answer
+            return _turned_away(_FROM_A_PAGE)
+        if self._strangers.is_empty and not self._expected():
+            # It can only be one more stranger; who it is need not be asked.
+            return _turned_away(_LATER)
         ws: web.WebSocketResponse[Any] = web.WebSocketResponse(
             protocols=(SUBPROTOCOL,),
             compress=False,
@@ -138,7 +145,7 @@ class Door:
         responder = Responder(self._identity, self._network)
         claimed = responder.read(bytes(await channel.read()))
         caller = self._caller(claimed)
-        bucket = self._known if caller is Caller.KNOWN else self._strangers
+        bucket = self._strangers if caller in STRANGERS else self._known
         if not bucket.take() or not self._has_room(caller):
             raise _TooMany
         channel.write([responder.second()])
@@ -149,3 +156,9 @@ class Door:
         if caller is None:
             raise Refused(f"{node_id} is blocked")
         return caller
+
+
+def _turned_away(refusal: Refusal) -> web.Response:
+    answer = refused(refusal)
+    answer.force_close()
+    return answer

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from aios_nb.access import Caller, Principal
+from aios_nb.access import Principal
 from aios_nb.config import MB, Limits
 from aios_nb.errors import Busy, Cancelled, InvalidRequest, TooLarge
 from aios_nb.later import Later
@@ -78,7 +78,7 @@ class Answering:
         self._unanswered = 0
         """The same for notifications."""
         self.unpaused: asyncio.Event | None = None
-        """Set while the other side reads too slowly; set off when it has caught up."""
+        """There while the other side reads too slowly; rung when it has caught up."""
 
     def take(
         self, principal: Principal, number: int, body: bytes, stream: Stream | None = None
@@ -215,7 +215,7 @@ class Answering:
         if notices.result_first:
             notices.close()
             raise InvalidRequest(f"{call.method} has no end, and is not for a link")
-        stranger = principal.kind is not Caller.KNOWN
+        stranger = principal.is_stranger
         if not self._desk.has_room(stranger=stranger):
             notices.close()
             # What it is about may have been taken: Busy alone would say that nothing was.

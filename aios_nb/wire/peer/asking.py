@@ -24,7 +24,6 @@ class Said(msgspec.Struct, gc=False):
 
 
 _said = msgspec.json.Decoder(Said).decode
-_NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def request(method: str, params: Mapping[str, Any]) -> bytes:
@@ -50,7 +49,7 @@ def read(body: bytes) -> Said:
     """What was said. Raises ``Violation`` for bytes that say nothing."""
     try:
         return _said(body)
-    except _NOT_JSON as problem:
+    except jsonrpc.NOT_JSON as problem:
         raise Violation(f"not an answer: {problem}") from None
 
 

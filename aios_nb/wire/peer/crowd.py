@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from aios_nb.access import Caller
+from aios_nb.access import STRANGERS, Caller
 from aios_nb.config import Limits
 
 if TYPE_CHECKING:
@@ -51,17 +51,12 @@ class Crowd:
             heaviest.abort("broke")
 
     def _strangers(self) -> list[PeerLink]:
-        return [
-            link
-            for link in self.links
-            if not link.parted and link.principal.kind is not Caller.KNOWN
-        ]
+        return [link for link in self.links if not link.parted and link.principal.is_stranger]
 
     def _is_full(self, caller: Caller) -> bool:
         if sum(not link.parted for link in self.links) >= self._limits.links:
             return True
-        strange = caller is not Caller.KNOWN
-        return strange and len(self._strangers()) >= self._limits.stranger_links
+        return caller in STRANGERS and len(self._strangers()) >= self._limits.stranger_links
 
     def _idle_longest(self) -> PeerLink | None:
         idle = [link for link in self._strangers() if link.quiet and not self._keeps(link.node_id)]

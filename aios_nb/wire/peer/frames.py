@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from aios_nb.envelope import NAME
+from aios_nb.wire.jsonrpc import NOT_JSON
 from aios_nb.wire.peer.sealing import OVERHEAD_BYTES
 
 SUBPROTOCOL = "aios-peer-1"
@@ -87,7 +88,6 @@ class Bye(msgspec.Struct, frozen=True):
 
 _ready = msgspec.json.Decoder(Ready).decode
 _bye = msgspec.json.Decoder(Bye).decode
-_NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def credit(number: int, amount: int) -> bytes:
@@ -113,14 +113,14 @@ def read_ready(frame: bytes) -> Ready:
         raise Violation("a link begins with ready")
     try:
         return _ready(frame[HEAD_BYTES:])
-    except _NOT_JSON as problem:
+    except NOT_JSON as problem:
         raise Violation(f"not a ready: {problem}") from None
 
 
 def read_bye(frame: bytes) -> Bye:
     try:
         return _bye(frame[HEAD_BYTES:])
-    except _NOT_JSON as problem:
+    except NOT_JSON as problem:
         raise Violation(f"not a bye: {problem}") from None
 
 

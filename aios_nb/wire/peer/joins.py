@@ -16,6 +16,7 @@ from aios_nb.errors import Unreachable
 from aios_nb.wire.peer.dial import NoLink
 
 if TYPE_CHECKING:
+    from aios_nb.joining import Pins
     from aios_nb.wire.peer.link import PeerLink
 
 log = logging.getLogger(__name__)
@@ -23,16 +24,7 @@ log = logging.getLogger(__name__)
 BACKOFF_S = (0.2, 15.0)
 """The first pause between two dials of a joined node, and the longest."""
 
-OnId = Callable[[str], None]
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
-
-
-class Pins(Protocol):
-    """Who was found at a URL the first time."""
-
-    def get(self, url: str) -> str | None: ...
-    def put(self, url: str, node_id: str) -> Awaitable[str]:
-        """Remember it; who is remembered: an earlier one stays."""
 
 
 class Ways(Protocol):
@@ -46,10 +38,9 @@ class Ways(Protocol):
 class Joined:
     """A URL that is linked to for as long as this node runs."""
 
-    def __init__(self, url: str, node_id: str | None, on_id: OnId | None) -> None:
+    def __init__(self, url: str, node_id: str | None) -> None:
         self.url = url
         self.node_id = node_id
-        self.on_id = on_id
         self.problem = ""
         """Why the last dial failed."""
         self.tried = asyncio.Event()
@@ -74,10 +65,10 @@ class Joins:
         self._joined: dict[str, Joined] = {}
         self._warned: set[str] = set()
 
-    def add(self, url: str, node_id: str | None, on_id: OnId | None, spawn: Spawn) -> None:
-        """Link to it from now on; ``on_id`` is told who was found there."""
+    def add(self, url: str, node_id: str | None, spawn: Spawn) -> None:
+        """Link to it from now on."""
         if url not in self._joined:
-            joined = self._joined[url] = Joined(url, node_id, on_id)
+            joined = self._joined[url] = Joined(url, node_id)
             joined.task = spawn(self._keep_warm(joined))
 
     def ids(self) -> Sequence[str]:
@@ -177,6 +168,4 @@ class Joins:
             link.abort("broke")
             raise self.another(joined.url, node_id, kept)
         joined.node_id = node_id
-        if joined.on_id is not None:
-            joined.on_id(node_id)
         return link

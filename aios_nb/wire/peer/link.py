@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from aios_nb.access import Caller, Principal
+from aios_nb.access import Principal
 from aios_nb.errors import Busy, ConnectionLost, TooLarge
 from aios_nb.wire.connection import STALL_S
 from aios_nb.wire.peer import asking
@@ -76,7 +76,7 @@ class PeerLink:
         self.principal = principal
         """What the other node may do here; its owner may change that at any time."""
         self.why = ""
-        """Why it ends: ``idle``, ``left``, ``replaced``, or ``broke``."""
+        """Why it ends: ``idle``, ``left``, ``replaced``, ``blocked`` or ``broke``."""
         self.address = channel.address
         self.since = self.asked_at = clock()
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -248,9 +248,7 @@ class PeerLink:
             self._flush()
 
     def _rest(self, worked_s: float) -> float:
-        if self.principal.kind is Caller.KNOWN:
-            return 0.0
-        return self._desk.pace.rest_s(worked_s)
+        return self._desk.pace.rest_s(worked_s) if self.principal.is_stranger else 0.0
 
     def _take(self, number: int, kind: int, frame: bytes) -> None:
         """Everything but a short request."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -25,12 +25,13 @@ from aios_nb.wire.peer.channel import Channel
 from aios_nb.wire.peer.crowd import Crowd
 from aios_nb.wire.peer.dial import Dialler, NoLink
 from aios_nb.wire.peer.frames import CREDIT_BYTES, FRAME_BYTES, Ready
-from aios_nb.wire.peer.joins import Joins, Pins
+from aios_nb.wire.peer.joins import Joins
 from aios_nb.wire.peer.link import PeerLink
 from aios_nb.wire.peer.peerbook import PeerBook
 from aios_nb.wire.peer.pulse import TICK_S
 
 if TYPE_CHECKING:
+    from aios_nb.joining import Pins
     from aios_nb.wire.dispatch import Dispatcher
     from aios_nb.wire.peer.handshake import Session
 
@@ -65,6 +66,7 @@ class PeerLinks:
         name: str = "",
         epoch: int = 0,
         standing: Callable[[str], Caller | None],
+        known: Callable[[], Iterable[str]] | None = None,
         lookup: Callable[[str], Sequence[str]] = _nowhere,
         record: Callable[[], bytes | None] = lambda: None,
         pins: Pins | None = None,
@@ -76,6 +78,7 @@ class PeerLinks:
     ) -> None:
         """``standing`` says what a node is here (None: blocked), ``lookup`` where it may be (URLs).
 
+        ``known`` lists the nodes that are no strangers; left out, any may be one of them.
         ``record`` gives this node's own signed record. ``on_up`` and ``on_down`` are told when a
         node has a link and when it has none any more. A ``wide`` node may stand behind a proxy:
         where a link seems to come from says nothing there.
@@ -86,6 +89,7 @@ class PeerLinks:
         self._name = name
         self._epoch = epoch
         self._standing = standing
+        self._known = known
         self._lookup = lookup
         self._record = record
         self._on_up = on_up
@@ -113,12 +117,17 @@ class PeerLinks:
             standing=standing,
             has_room=self._crowd.has_room,
             make_room=self._crowd.make_room,
+            expected=self._expects_known,
             ready=self._ready,
             adopt=self._accepted,
             clock=clock,
         )
         self.serve = self._door.serve
         """For ``Server(links={SUBPROTOCOL: …})``."""
+
+    def _expects_known(self) -> bool:
+        """Whether a node that is no stranger has no link yet."""
+        return self._known is None or any(node not in self._links for node in self._known())
 
     def open(self, dispatcher: Dispatcher) -> None:
         """Answer calls by ``dispatcher`` from now on. Nothing is linked before."""
@@ -177,16 +186,14 @@ class PeerLinks:
         """The nodes that have a link now, by id."""
         return tuple(self._links)
 
-    def join(
-        self, url: str, expects: str | None = None, on_id: Callable[[str], None] | None = None
-    ) -> None:
+    def join(self, url: str, expects: str | None = None) -> None:
         """Keep a link to the node at ``url``, from now on.
 
-        Without ``expects``, who answers first is remembered; ``on_id`` is told who that is.
+        Without ``expects``, who answers first is remembered.
         """
         if self._desk is None or self._closed:
             raise UsageError("links are not open")
-        self._joins.add(url, expects, on_id, self._spawn)
+        self._joins.add(url, expects, self._spawn)
 
     def joined(self) -> Sequence[str]:
         """The nodes that were joined, by id, as far as known yet."""

@@ -11,7 +11,7 @@ IDLE_ALIVE_S = 300.0
 """A node whose link was idle counts as alive for so long."""
 DEAD_AFTER_S = 60.0
 """Dials have failed for so long."""
-FORGOTTEN_MAX = 2000
+REMEMBERED_MAX = 2000
 """Nodes without a link that are remembered."""
 
 
@@ -58,7 +58,7 @@ class PeerBook:
         """The page of that node, made if there is none."""
         seen = self._seen.pop(node_id, None) or Seen(node_id)
         self._seen[node_id] = seen
-        if len(self._seen) > FORGOTTEN_MAX:
+        if len(self._seen) > REMEMBERED_MAX:
             gone = next(
                 (old for old in self._seen.values() if not old.up and old is not seen), None
             )
