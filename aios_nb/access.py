@@ -38,7 +38,6 @@ _REACH: dict[Caller, frozenset[Access]] = {
     Caller.ANYONE: frozenset({Access.PUBLIC}),
 }
 
-
 _RANK: dict[Caller, int] = {
     Caller.OWNER: 3,
     Caller.TOKEN: 2,
@@ -47,7 +46,7 @@ _RANK: dict[Caller, int] = {
     Caller.ANYONE: 0,
 }
 
-
+_NODES = frozenset({Caller.KNOWN, Caller.NODE})
 STRANGERS = frozenset({Caller.NODE, Caller.ANYONE})
 """Callers nobody vouched for: they share one pool, and the owner never waits behind it."""
 
@@ -100,9 +99,6 @@ class Principal(msgspec.Struct, frozen=True):
         if self.kind is Caller.TOKEN:
             return bool(self.prefix) and sender_id.startswith(self.prefix)
         return self.is_owner
-
-
-_NODES = frozenset({Caller.KNOWN, Caller.NODE})
 
 
 def at_most(caller: Caller, other: Caller) -> bool:

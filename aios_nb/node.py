@@ -29,6 +29,7 @@ from aios_nb.site import Site
 if TYPE_CHECKING:
     from aios_nb.blobs import BlobStore
     from aios_nb.identity import Identity
+    from aios_nb.reception import Reception
     from aios_nb.records import Scope
     from aios_nb.store import Store, Tx
     from aios_nb.wire.dispatch import Dispatcher
@@ -188,21 +189,16 @@ class Rooms:
         from aios_nb.agents.host import AgentHost
         from aios_nb.blobs import BlobStore
         from aios_nb.chat import Chat
-        from aios_nb.chat.paper import Paper
         from aios_nb.client.local import LocalClient
         from aios_nb.hub.bindings import Bindings
         from aios_nb.hub.directory import Directory
         from aios_nb.hub.finding import Finding
-        from aios_nb.hub.room import Hub
         from aios_nb.identity import Identity
         from aios_nb.joining import JoinAddress
         from aios_nb.nodes import KnownNodes
-        from aios_nb.reception import Reception, TokenDesk
+        from aios_nb.reception import Reception
         from aios_nb.store import Store
         from aios_nb.tokens import Tokens
-        from aios_nb.uploads import Uploads
-        from aios_nb.wire.conformance import CONFORMANCE
-        from aios_nb.wire.dispatch import Dispatcher
 
         settings, limits, claim = self._settings, self._settings.limits, self._claim
         home, name = claim.home, claim.name
@@ -232,19 +228,7 @@ class Rooms:
             agents=lambda caller: len(self.directory.rows(caller)),
             counted=lambda: self.chat.callers.counted,
         )
-        dispatcher = Dispatcher(
-            {
-                "node": reception,
-                "nodes": reception,
-                "tokens": TokenDesk(self.tokens),
-                "agents": Hub(self.directory, self.finding, self.withdraw),
-                "chat": self.chat,
-                "aios": Paper(self.chat, self.nodes.weakest),
-                "blobs": Uploads(blobs, limits, self._was_shown),
-            },
-            extra=(*methods, *(CONFORMANCE if settings.conformance else ())),
-            limits=limits,
-        )
+        dispatcher = self._dispatcher(reception, blobs, methods)
         own = functools.partial(self._own_rows, owner_of(node_id))
         for definition in builtin_agents(name, own):
             await self.host(definition, builtin=True)
@@ -259,6 +243,32 @@ class Rooms:
         reception.url = settings.public_url or info.url
         self._upkeep = asyncio.create_task(self._keep_up())
         return info
+
+    def _dispatcher(
+        self, reception: Reception, blobs: BlobStore, methods: Sequence[Method]
+    ) -> Dispatcher:
+        """Who answers for the part of a method's name before the dot."""
+        from aios_nb.chat.paper import Paper
+        from aios_nb.hub.room import Hub
+        from aios_nb.reception import TokenDesk
+        from aios_nb.uploads import Uploads
+        from aios_nb.wire.conformance import CONFORMANCE
+        from aios_nb.wire.dispatch import Dispatcher
+
+        limits = self._settings.limits
+        return Dispatcher(
+            {
+                "node": reception,
+                "nodes": reception,
+                "tokens": TokenDesk(self.tokens),
+                "agents": Hub(self.directory, self.finding, self.withdraw),
+                "chat": self.chat,
+                "aios": Paper(self.chat, self.nodes.weakest),
+                "blobs": Uploads(blobs, limits, self._was_shown),
+            },
+            extra=(*methods, *(CONFORMANCE if self._settings.conformance else ())),
+            limits=limits,
+        )
 
     def _link(self, identity: Identity, store: Store, blobs: BlobStore, epoch: int) -> None:
         """The way to other nodes, and what goes over it."""
@@ -275,6 +285,7 @@ class Rooms:
             name=self._claim.name,
             epoch=epoch,
             standing=self.nodes.standing,
+            known=self.nodes.known,
             lookup=self._neighbours,
             record=self.directory.node_record,
             pins=Pins(store),

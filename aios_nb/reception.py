@@ -100,8 +100,7 @@ class TokenDesk:
         """The only answer that ever has the token itself."""
         as_owner = params.as_ is not None
         made, secret = await self._tokens.create(params.scope, params.prefix, as_owner=as_owner)
-        row = next(token for token in self._tokens.list() if token.id == made)
-        return {**_described(row), "token": secret}
+        return {**_described(made), "token": secret}
 
     def list(self, _principal: Principal, _: p.Nothing) -> dict[str, Any]:
         return {"tokens": [_described(token) for token in self._tokens.list()]}

@@ -51,37 +51,34 @@ class Tokens:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._by_hash: dict[bytes, tuple[Token, Principal]] = {}
-        for digest, *fields in store.read(
+        for digest, token_id, scope, prefix, as_owner, created in store.read(
             "SELECT hash, id, scope, prefix, as_owner, created FROM tokens"
         ):
-            self._take(digest, msgspec.convert(fields, tuple[str, str, str, int, int]))
+            self._take(digest, Token(token_id, scope, prefix, bool(as_owner), created))
         self.on_revoked: Callable[[str], None] = lambda _: None
         """Told the caller id of a token that is good for nothing any more."""
 
-    def _take(self, digest: bytes, fields: tuple[str, str, str, int, int]) -> None:
-        token_id, scope, prefix, as_owner, created = fields
-        token = Token(token_id, scope, prefix, bool(as_owner), created)
+    def _take(self, digest: bytes, token: Token) -> None:
         self._by_hash[digest] = token, token.principal
 
-    async def create(self, scope: str, prefix: str, *, as_owner: bool = False) -> tuple[str, str]:
-        """A new token: its id, and the secret, which nobody can ever ask for again."""
+    async def create(self, scope: str, prefix: str, *, as_owner: bool = False) -> tuple[Token, str]:
+        """A new token and its secret, which nobody can ever ask for again."""
         check_prefix(prefix)
         if scope != CHAT:
             raise InvalidParams(f"no such scope: {scope[:40]!r}", hint=f"use {CHAT}")
         secret = _SECRET_START + secrets.token_urlsafe(SECRET_BYTES)
         digest = hashlib.sha256(secret.encode()).digest()
-        token_id = secrets.token_hex(_ID_BYTES)
-        fields = (token_id, scope, prefix, int(as_owner), int(time.time() * 1000))
+        made = Token(secrets.token_hex(_ID_BYTES), scope, prefix, as_owner, int(time.time() * 1000))
 
         def apply(tx: Tx) -> None:
             tx.execute(
                 "INSERT INTO tokens (hash, id, scope, prefix, as_owner, created)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
-                (digest, *fields),
+                (digest, made.id, scope, prefix, int(as_owner), made.created),
             )
 
-        await self._store.write_through(apply, lambda _: self._take(digest, fields))
-        return token_id, secret
+        await self._store.write_through(apply, lambda _: self._take(digest, made))
+        return made, secret
 
     def list(self) -> Sequence[Token]:
         """All that are good, the oldest first."""

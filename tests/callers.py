@@ -103,7 +103,7 @@ class World:
         """Over the encrypted link of another node."""
 
         async def call(method: str, params: Mapping[str, Any]) -> Any:
-            link = await other.node._rooms.links.reach(self.info.node_id)
+            link = await other.rooms.links.reach(self.info.node_id)
             if method in _NOTICES:
                 return await link.stream(method, params).result()
             return await link.call(method, params)

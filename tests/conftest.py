@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from aios_nb.store import Store
+from tests.clock import Clock
 from tests.sites import TestSite
 
 SPEAKS_FOR_THE_USER = ("AIOS_NODE", "JPY_SESSION_NAME")
@@ -30,6 +32,19 @@ def aios_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "home"
     monkeypatch.setenv("AIOS_HOME", str(home))
     return home
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """A database, open for the length of a test."""
+    store = Store.open(tmp_path / "node.db")
+    yield store
+    store.close_now()
 
 
 @pytest.fixture

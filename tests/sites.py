@@ -10,7 +10,7 @@ from typing import Any
 from aios_nb.agents.definition import describe
 from aios_nb.client.interface import Flow
 from aios_nb.config import Limits, Settings
-from aios_nb.node import Node
+from aios_nb.node import Node, Rooms
 
 
 class TestSite:
@@ -23,6 +23,11 @@ class TestSite:
         self.node = Node(
             Settings(**{"name": "test", "home": home, **settings}), definitions
         ).start()
+
+    @property
+    def rooms(self) -> Rooms:
+        """The inside of the running node: for what no method shows."""
+        return self.node._open_rooms()
 
     def call(self, method: str, **params: Any) -> Any:
         return self.node.run(lambda: self.node.client.call(method, **params))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -14,22 +14,10 @@ from aios_nb.errors import Busy, InvalidParams
 from aios_nb.home import Home, RunInfo
 from aios_nb.nodes import LOOK_AGAIN_S, KnownNodes
 from aios_nb.store import Store
+from tests.clock import Clock
 
 OWN, FRIEND, STRANGER, FOE = "a" * 32, "b" * 32, "c" * 32, "d" * 32
 AGENT = "adder@"
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture
@@ -37,13 +25,6 @@ def home(tmp_path: Path) -> Home:
     home = Home(tmp_path / "home")
     home.prepare()
     return home
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store.open(tmp_path / "node.db")
-    yield store
-    store.close_now()
 
 
 @pytest.fixture

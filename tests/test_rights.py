@@ -316,7 +316,7 @@ def test_lists_watches_and_single_conversations_agree_on_who_sees_what(
     world: World, members: tuple[str, ...], prefix: str, opener: str
 ):
     principal = Principal(Caller.TOKEN, "token:me", prefix)
-    chat = world.site.node._rooms.chat
+    chat = world.site.rooms.chat
 
     async def seen() -> tuple[bool, bool, bool]:
         conversation = chat.log.new(opener, [])
@@ -361,7 +361,7 @@ def test_who_is_taken_out_hears_no_more(world: World, owner: Way):
             await boss.close()
 
     def seen_in_it(principal: Principal) -> set[str]:
-        chat = world.site.node._rooms.chat
+        chat = world.site.rooms.chat
         conversation = chat.log.get(here["conversation"])
         return {event.text for event in chat.reader.since(0, conversation, principal)}
 
@@ -636,7 +636,7 @@ def test_a_token_survives_a_restart_and_only_its_hash_is_on_the_disk(
 
 
 def test_a_token_is_written_through_to_the_disk(world: World, monkeypatch: pytest.MonkeyPatch):
-    store = world.site.node._rooms.tokens._store
+    store = world.site.rooms.tokens._store
     levels = []
     through = store.now
 
@@ -846,7 +846,7 @@ def test_callers_shows_who_is_shut_out_and_no_more_when_it_is_let_in(owner: Way)
 
 def test_a_node_of_the_same_home_is_known_to_this_one(make_site: Callable[..., TestSite]):
     one, two = make_site(name="one"), make_site(name="two")
-    nodes = two.node._rooms.nodes
+    nodes = two.rooms.nodes
 
     assert two.on_loop(lambda: nodes.standing(one.node.node_id)) is Caller.KNOWN
     assert two.on_loop(lambda: nodes.standing(two.node.node_id)) is Caller.OWNER

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,34 +24,7 @@ from aios_nb.errors import (
 from aios_nb.home import Home
 from aios_nb.loop import LoopThread
 from aios_nb.node import Node
-
-
-async def spell(text: str) -> AsyncIterator[str]:
-    """Says one word after another."""
-    for word in text.split():
-        yield f"{word} "
-        await asyncio.sleep(0)
-
-
-def breaks(_text: str) -> str:
-    """Always breaks."""
-    raise ValueError("broken")
-
-
-async def forever(_text: str) -> AsyncIterator[str]:
-    """Begins and never ends."""
-    yield "begun"
-    await asyncio.Event().wait()
-
-
-async def asks(_text: str, ctx: Any) -> str:
-    """Asks back."""
-    return f"hello {await ctx.ask_user('who?')}"
-
-
-def weigh(_text: str, ctx: Any) -> dict[str, Any]:
-    """Weighs files."""
-    return {"sizes": [len(ctx.read(file)) for file in ctx.files]}
+from tests.players import asks, breaks, forever, spell, weigh
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,13 +11,6 @@ from aios_nb.access import Caller, Principal
 from aios_nb.errors import Busy, InvalidParams
 from aios_nb.store import Store
 from aios_nb.tokens import Tokens
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store.open(tmp_path / "node.db")
-    yield store
-    store.close_now()
 
 
 @pytest.fixture
@@ -32,7 +23,8 @@ def digest(secret: str) -> bytes:
 
 
 def create(tokens: Tokens, prefix: str = "tg:", **more: bool) -> tuple[str, str]:
-    return asyncio.run(tokens.create("chat", prefix, **more))
+    made, secret = asyncio.run(tokens.create("chat", prefix, **more))
+    return made.id, secret
 
 
 def test_a_token_is_found_by_its_hash_and_by_nothing_else(tokens: Tokens):

@@ -36,48 +36,39 @@ class Envelopes:
         return self._form % (number, task, run, number, conversation)
 
 
-def success(result: Result) -> str | None:
-    """What is wrong with a response envelope whose text is right."""
-    said = result.content
-    if result.message_type != "response" or said is None or said.status != "success":
-        return f"no successful response: {result}"
-    return None
+class _ByEnvelope(Rpc):
+    """Asks by envelopes, and reads those that come back."""
+
+    _envelopes: Envelopes
+
+    def body(self, slot: int, number: int, task: bytes) -> bytes:
+        return self._envelopes.body(slot, number, task)
+
+    def text_of(self, result: Result) -> str | None:
+        return result.content.result if result.content else None
+
+    def accept(self, slot: int, result: Result) -> str | None:
+        del slot
+        said = result.content
+        if result.message_type != "response" or said is None or said.status != "success":
+            return f"no successful response: {result}"
+        return None
 
 
-class MessageSend(Rpc):
+class MessageSend(_ByEnvelope):
     """The durable call between nodes; with ``keep_conversation`` each slot has one of its own."""
 
     def __init__(self, target: Target) -> None:
         super().__init__(target.concurrency)
         self._envelopes = Envelopes(target, stream=False)
 
-    def body(self, slot: int, number: int, task: bytes) -> bytes:
-        return self._envelopes.body(slot, number, task)
 
-    def text_of(self, result: Result) -> str | None:
-        return result.content.result if result.content else None
-
-    def accept(self, slot: int, result: Result) -> str | None:
-        del slot
-        return success(result)
-
-
-class MessageStream(ChatStream):
+class MessageStream(_ByEnvelope, ChatStream):
     """The same, answered in pieces; the last of the text comes with the response."""
 
     def __init__(self, target: Target) -> None:
         super().__init__(target.concurrency, target.agent, target.chunks)
         self._envelopes = Envelopes(target, stream=True)
-
-    def body(self, slot: int, number: int, task: bytes) -> bytes:
-        return self._envelopes.body(slot, number, task)
-
-    def text_of(self, result: Result) -> str | None:
-        return result.content.result if result.content else None
-
-    def accept(self, slot: int, result: Result) -> str | None:
-        del slot
-        return success(result)
 
     def joins(self, pieces: str, text: str) -> bool:
         return text.startswith(pieces)

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable
 
 from aios_nb.bench import frames
-from aios_nb.bench.calls import ChatStream, Rpc, decode, quoted
+from aios_nb.bench.calls import ChatStream, decode, quoted
 from aios_nb.bench.keys import identity
-from aios_nb.bench.session import CONNECT_WAIT_S, Session
+from aios_nb.bench.session import CONNECT_WAIT_S, Session, Shared, SharedSession
 from aios_nb.bench.spec import Broken, Target
 from aios_nb.bench.upgraded import Upgraded
 from aios_nb.identity import Identity
@@ -45,29 +45,15 @@ _BINARY = frames.BINARY
 _READY = Ready(credit=CREDIT_BYTES, frame=FRAME_BYTES, message=MESSAGE_BYTES, streams=STREAMS)
 
 
-class PeerSession(Session):
-    """One link with ``concurrency`` calls in flight, each on a stream of its own."""
+class PeerSession(SharedSession):
+    """One link, with a stream for each call."""
 
-    def __init__(self, target: Target) -> None:
-        super().__init__(target)
-        if not isinstance(self.call, Rpc):
-            raise Broken(f"{target.work} does not go over a peer link")
-        self.rpc: Rpc = self.call
-        self._link: _CallLink | None = None
+    over = "a peer link"
 
-    async def open(self) -> None:
-        if self._link is None or self._link.transport.is_closing():
-            self._link = link = _CallLink(self)
-            await link.dial(self, identity(self.target.seed))
-
-    def send(self, slot: int) -> None:
-        if self._link is None:
-            raise Broken("sending before the link is open")
-        self._link.ask(slot, self.rpc.request(slot))
-
-    def close(self) -> None:
-        if self._link is not None:
-            self._link.transport.close()
+    async def connect(self) -> Shared:
+        link = _CallLink(self)
+        await link.dial(self, identity(self.target.seed))
+        return link
 
 
 class Aside(PeerSession):
@@ -80,8 +66,8 @@ class Aside(PeerSession):
         await super().open()
         for slot in range(self.slots):
             self.send(slot)
-        if self._link is not None and self.target.side == "stalled":
-            self._link.transport.pause_reading()
+        if self.shared is not None and self.target.side == "stalled":
+            self.shared.transport.pause_reading()
 
     def close(self) -> None:
         unread = self.slots - len(self._latencies)

@@ -6,10 +6,11 @@ import asyncio
 import gc
 import time
 from collections.abc import Sequence
+from typing import ClassVar, Protocol
 from urllib.parse import urlsplit
 
 from aios_nb.bench import usage
-from aios_nb.bench.calls import Call, call_for
+from aios_nb.bench.calls import Call, Rpc, call_for
 from aios_nb.bench.pacing import Pace, pace_for
 from aios_nb.bench.spec import Broken, Load, Target, Window, percentile
 
@@ -141,3 +142,43 @@ class Session:
     def _count_wrong(self, problem: str) -> None:
         self._wrong += 1
         self._first_wrong = self._first_wrong or problem
+
+
+class Shared(Protocol):
+    """A connection that carries the calls of all slots."""
+
+    transport: asyncio.Transport
+
+    def ask(self, slot: int, body: bytes) -> None:
+        """Send this request of the slot."""
+
+
+class SharedSession(Session):
+    """One connection with ``concurrency`` calls in flight. Subclasses ``connect``."""
+
+    over: ClassVar[str]
+    """What the calls go over."""
+
+    def __init__(self, target: Target) -> None:
+        super().__init__(target)
+        if not isinstance(self.call, Rpc):
+            raise Broken(f"{target.work} does not go over {self.over}")
+        self.rpc: Rpc = self.call
+        self.shared: Shared | None = None
+
+    async def connect(self) -> Shared:
+        """A connection that is ready for calls; none is left open if that fails."""
+        raise NotImplementedError
+
+    async def open(self) -> None:
+        if self.shared is None or self.shared.transport.is_closing():
+            self.shared = await self.connect()
+
+    def send(self, slot: int) -> None:
+        if self.shared is None:
+            raise Broken(f"sending before {self.over} is open")
+        self.shared.ask(slot, self.rpc.request(slot))
+
+    def close(self) -> None:
+        if self.shared is not None:
+            self.shared.transport.close()

@@ -10,41 +10,29 @@ from typing import Any
 import msgspec
 
 from aios_nb.bench import frames
-from aios_nb.bench.calls import ChatStream, Rpc, decode, quoted
-from aios_nb.bench.session import CONNECT_WAIT_S, Session
+from aios_nb.bench.calls import ChatStream, decode, quoted
+from aios_nb.bench.session import CONNECT_WAIT_S, Shared, SharedSession
 from aios_nb.bench.spec import Broken, Target
 from aios_nb.bench.upgraded import Upgraded
 
 PROTOCOL = "aios-rpc-1"
 
 
-class WsSession(Session):
-    """One socket with ``concurrency`` calls in flight, told apart by their ids."""
+class WsSession(SharedSession):
+    """One socket, whose calls are told apart by their ids."""
 
-    def __init__(self, target: Target) -> None:
-        super().__init__(target)
-        if not isinstance(self.call, Rpc):
-            raise Broken(f"{target.work} does not go over a WebSocket")
-        self.rpc: Rpc = self.call
-        self._socket: _Socket | None = None
+    over = "a WebSocket"
 
-    async def open(self) -> None:
-        if self._socket is not None and not self._socket.transport.is_closing():
-            return
+    async def connect(self) -> Shared:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(CONNECT_WAIT_S):
             _, socket = await loop.create_connection(lambda: _Socket(self), self.host, self.port)
-            self._socket = socket
-            await socket.introduce(self.target)
-
-    def send(self, slot: int) -> None:
-        if self._socket is None:
-            raise Broken("sending before the connection is open")
-        self._socket.ask(slot, self.rpc.request(slot))
-
-    def close(self) -> None:
-        if self._socket is not None:
-            self._socket.transport.close()
+            try:
+                await socket.introduce(self.target)
+            except BaseException:
+                socket.transport.close()
+                raise
+        return socket
 
 
 class _Socket(Upgraded):

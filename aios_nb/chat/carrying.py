@@ -15,18 +15,24 @@ from typing import Any
 import msgspec
 
 from aios_nb.access import Principal
+from aios_nb.chat.answers import (
+    SAID_CHARS,
+    Answer,
+    is_end,
+    read_answer,
+    read_delta,
+    retry_after_s,
+    told_by,
+)
 from aios_nb.chat.calls import check_size
 from aios_nb.chat.couriers import Couriers, checked
 from aios_nb.chat.endings import interrupted, unreachable
 from aios_nb.chat.outbox import Attempts
 from aios_nb.chat.paper import CONTEXT_JSON_BYTES
 from aios_nb.envelope import (
-    DEADLINE_MAX_S,
-    ID,
     Content,
     Envelope,
     Event,
-    FileRef,
     Outcome,
     Party,
     Routing,
@@ -36,34 +42,21 @@ from aios_nb.envelope import (
 from aios_nb.errors import (
     AgentFailed,
     Busy,
-    Cancelled,
     ConnectionLost,
-    DeadlinePassed,
     InvalidParams,
-    NoSuchAgent,
-    NotAllowed,
     RpcError,
-    TooLarge,
     Unreachable,
 )
 from aios_nb.ports import Carrier, Link, Links, Run, Stream
 
 log = logging.getLogger("aios_nb.chat")
 
-SAID_CHARS = 1000
-"""Of another node's error that is passed on."""
-BUSY_MAX_S = 30.0
 QUESTIONS_IN_VAIN = 100
 """A host that asks so often without waiting for the answer is not listened to any longer."""
 STOP_S = 10.0
 STOP_PAUSES_S = (0.05, 0.5, 2.0)
 """Between the times a host is told to stop, if it does not know yet what."""
 _encode = msgspec.json.Encoder().encode
-_READ = frozenset({"status", "reason"})
-_THEIRS = frozenset(
-    {AgentFailed, Busy, Cancelled, DeadlinePassed, InvalidParams, NoSuchAgent, NotAllowed, TooLarge}
-)
-"""What a host may say of a task. Anything else is its own trouble."""
 
 
 class Carrying:
@@ -178,7 +171,7 @@ class Trip:
             if asking is not None:
                 asking.cancel()
 
-    async def _answer_beside(self, asking: asyncio.Future[None] | None) -> _Answer:
+    async def _answer_beside(self, asking: asyncio.Future[None] | None) -> Answer:
         """What the host says next, while somebody here may be thinking about its question."""
         if asking is None:
             return await self._answer()
@@ -200,7 +193,7 @@ class Trip:
 
     # There -------------------------------------------------------------------------------
 
-    async def _answer(self) -> _Answer:
+    async def _answer(self) -> Answer:
         """What the host says in the end: how it ended, or what it asks."""
         while True:
             link = await self._reach()
@@ -210,16 +203,16 @@ class Trip:
                 await self._links.news(self._node_id, self._attempts.pause_s())
             except Busy as busy:
                 taken = self._attempts.may_be_taken or busy.data.get("taken") is True
-                if _is_end(busy) or not (taken or self._run.patient):
-                    raise _told_by(busy) from busy
+                if is_end(busy) or not (taken or self._run.patient):
+                    raise told_by(busy) from busy
                 self._over_there = False
-                await asyncio.sleep(self._attempts.pause_s(at_least=_retry_after_s(busy)))
+                await asyncio.sleep(self._attempts.pause_s(at_least=retry_after_s(busy)))
             except InvalidParams as error:
-                if self._attempts.acknowledged and self._over_there and not _is_end(error):
+                if self._attempts.acknowledged and self._over_there and not is_end(error):
                     raise interrupted("its node does not know of it any more") from error
-                raise _told_by(error) from error
+                raise told_by(error) from error
             except RpcError as error:
-                raise _told_by(error) from error
+                raise told_by(error) from error
 
     async def _reach(self) -> Link:
         """A link that works, sooner or later; the deadline ends the waiting."""
@@ -275,13 +268,13 @@ class Trip:
 
     # And back ----------------------------------------------------------------------------
 
-    async def _listen(self, stream: Stream) -> _Answer:
+    async def _listen(self, stream: Stream) -> Answer:
         try:
             async for delta in stream:
                 self._attempts.heard()
                 self._hear(delta)
             try:
-                answer = _read(await stream.result())
+                answer = read_answer(await stream.result())
             except RpcError:
                 self._over_there = True
                 raise
@@ -292,17 +285,14 @@ class Trip:
 
     def _hear(self, delta: Any) -> None:
         run = self._run
-        try:
-            heard = msgspec.convert(delta, _Heard)
-        except msgspec.ValidationError:
-            raise _not_understood() from None
+        heard = read_delta(delta)
         if heard.progress is not None:
             run.progress(heard.progress[:SAID_CHARS], None)
         skip = run.length - heard.offset
         if not self._muted and 0 <= skip < len(heard.text):
             run.delta(heard.text[skip:])
 
-    async def _brought_home(self, answer: _Answer) -> Outcome:
+    async def _brought_home(self, answer: Answer) -> Outcome:
         couriers, task = self._carrying.couriers, self._task
         try:
             check_size(answer.text, answer.data)
@@ -321,7 +311,7 @@ class Trip:
         )
         return Outcome(answer.text, answer.data, files)
 
-    async def _pass_on(self, asked: _Answer) -> None:
+    async def _pass_on(self, asked: Answer) -> None:
         """Let the person here answer what the agent there asks."""
         text = await self._run.ask_user(asked.text, asked.question)
         said = {"message_id": self._task.reply_id, "text": text, "wait": False}
@@ -334,113 +324,17 @@ class Trip:
             except InvalidParams:
                 return  # it ended meanwhile; who listens hears how
             except Busy as busy:
-                await asyncio.sleep(self._attempts.pause_s(at_least=_retry_after_s(busy)))
+                await asyncio.sleep(self._attempts.pause_s(at_least=retry_after_s(busy)))
             except RpcError as error:
-                raise _told_by(error) from error
+                raise told_by(error) from error
             else:
                 return
-
-
-class _Answer(msgspec.Struct):
-    """What a host answers, by either method."""
-
-    status: Status
-    text: str = ""
-    data: Any = None
-    files: list[FileRef] = []
-    question: str | None = None
-
-
-class _Fields(msgspec.Struct):
-    """The part of an answer that is read, of an envelope or of ``chat.stream``."""
-
-    content: Content | None = None
-    status: str = ""
-    text: str = ""
-    data: Any = None
-    files: list[FileRef] | None = None
-    question: str | None = None
-
-
-class _Heard(msgspec.Struct, gc=False):
-    """The part of a delta that is read."""
-
-    offset: int
-    text: str
-    progress: str | None = None
-
-
-_STATUSES = {
-    "success": Status.DONE,
-    "done": Status.DONE,
-    "input_required": Status.INPUT_REQUIRED,
-}
-"""How a result may end a call; everything else comes as an error."""
-
-
-def _read(result: Any) -> _Answer:
-    try:
-        fields = msgspec.convert(result, _Fields)
-        content = fields.content
-        if content is None:
-            text, said, files = fields.text, fields.status, fields.files
-            data, question = fields.data, fields.question
-        else:
-            text, said, files = _as_text(content.result), content.status or "", content.files
-            data, question = content.data, content.question
-    except (msgspec.MsgspecError, RecursionError):
-        raise _not_understood() from None
-    status = _STATUSES.get(said)
-    asks = status is Status.INPUT_REQUIRED
-    if status is None or (asks and (question is None or not ID.fullmatch(question))):
-        raise _not_understood()
-    return _Answer(status, text, data, files or [], question)
-
-
-def _as_text(result: Any) -> str:
-    if isinstance(result, str):
-        return result
-    return "" if result is None else _encode(result).decode()
-
-
-def _not_understood() -> AgentFailed:
-    return AgentFailed("its node answers in a way that is not understood")
-
-
-def _is_end(error: RpcError) -> bool:
-    """Whether it tells how the run ended, and not that it cannot be talked about just now."""
-    return "status" in error.data
 
 
 def _seen(done: asyncio.Future[Any]) -> None:
     """Two may fail at the same moment, and only one of them is raised."""
     if not done.cancelled():
         done.exception()
-
-
-def _told_by(error: RpcError) -> RpcError:
-    """Another node's error as ours: its kind, one line, and what we know how to read."""
-    said = error.message[:SAID_CHARS]
-    hint = None if error.hint is None else str(error.hint)[:SAID_CHARS]
-    data = {key: value for key, value in error.data.items() if _is_readable(key, value)}
-    if type(error) not in _THEIRS:
-        return AgentFailed(f"its node answered: {said}", hint=hint, **data)
-    return type(error)(said, hint=hint, **data)
-
-
-def _is_readable(key: str, value: Any) -> bool:
-    if key == "ran":
-        return value in ("no", "yes", "unknown")
-    if key == "retry_after_s":
-        return type(value) in {int, float} and 0 <= value < DEADLINE_MAX_S
-    return key in _READ and isinstance(value, str) and len(value) < SAID_CHARS
-
-
-def _retry_after_s(busy: Busy) -> float:
-    wait_s = busy.data.get("retry_after_s")
-    if not isinstance(wait_s, (int, float)):
-        return 0.0
-    return float(min(max(wait_s, 0), BUSY_MAX_S))
 
 
 def _told(events: Sequence[Event]) -> list[Event]:

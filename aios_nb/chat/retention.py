@@ -17,7 +17,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from aios_nb.access import looks_strange
-from aios_nb.chat.callers import Callers
+from aios_nb.chat.callers import DAY_MS, Callers
 from aios_nb.chat.conversation import Conversation
 from aios_nb.chat.log import Log
 from aios_nb.chat.strangers import CONVERSATION_BYTES, ROW_BYTES, Pool
@@ -26,7 +26,6 @@ from aios_nb.errors import Busy
 
 log = logging.getLogger("aios_nb.chat")
 
-DAY_MS = 86_400_000
 AFTER_DEADLINE_MS = 3_600_000
 """An id is known at least this long after the deadline of its call."""
 ROOM_AGAIN = 0.8

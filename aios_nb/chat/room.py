@@ -66,13 +66,6 @@ class Room:
             )
         return Sender(sender, "human")
 
-    @staticmethod
-    def voice_of_node(
-        principal: Principal, claimed_id: str, claimed_type: Literal["human", "agent"]
-    ) -> Sender:
-        """Who is speaking when another node calls; see the function of that name."""
-        return voice_of_node(principal, claimed_id, claimed_type)
-
     async def start(self, again: Again = lambda principal, _: principal) -> None:
         """Settle what the last life of this node left open."""
         await self.retention.count()

@@ -287,7 +287,10 @@ def _conversation(command: argparse.ArgumentParser, *, optional: bool = False) -
 def _rights(commands: _Commands) -> None:
     withdraw = commands.add("withdraw", "rights:withdraw", "stop offering an agent")
     withdraw.add_argument("name", metavar="NAME")
-    for verb, about in (("block", "shut a node out"), ("allow", "let a node call known agents")):
+    for verb, about in (
+        ("block", "shut a node out"),
+        ("allow", "let a node call agents with access known"),
+    ):
         command = commands.add(verb, f"rights:{verb}", about)
         command.add_argument("target", metavar="NODE", help="its id, all 32 characters")
     commands.add("callers", "rights:callers", "who called, how often and how long")

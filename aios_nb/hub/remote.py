@@ -42,14 +42,6 @@ class RemoteAgent(msgspec.Struct, frozen=True):
     may_call: Sequence[str] | None = None
     is_remote: bool = True
 
-    @property
-    def name(self) -> str:
-        return self.id.partition("@")[0]
-
-    @property
-    def node_id(self) -> str:
-        return self.id.partition("@")[2]
-
 
 Short = Annotated[str, Meta(max_length=200)]
 

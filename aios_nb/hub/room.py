@@ -13,7 +13,7 @@ from aios_nb.hub.finding import Finding
 from aios_nb.hub.news import AgentWatch
 from aios_nb.identity import to_base64url
 
-_OVER_A_LINK = frozenset({Caller.KNOWN, Caller.NODE, Caller.ANYONE})
+_OTHERS = frozenset({Caller.KNOWN, Caller.NODE, Caller.ANYONE})
 """They are told about our own agents and nothing else: we ask nobody on their behalf."""
 
 
@@ -40,7 +40,7 @@ class Hub:
         self, principal: Principal, params: p.Agent
     ) -> dict[str, Any] | Awaitable[dict[str, Any]]:
         """The card and, if the agent is published, the record that vouches for it."""
-        if principal.kind in _OVER_A_LINK:
+        if principal.kind in _OTHERS:
             return self._own_card(principal, params.agent)
         try:
             target = self._finding.resolve(params.agent, principal)

@@ -145,7 +145,7 @@ def test_a_real_node_takes_many_calls_in_one_write_with_the_ready(node, monkeypa
             self._reading = True
             super().tell(frame)
             for slot in range(session.slots if self._next == 1 else 0):
-                session.send(slot)
+                self.ask(slot, session.rpc.request(slot))
             self._reading = False
             self._flush()
 

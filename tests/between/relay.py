@@ -27,6 +27,8 @@ class Relay:
         """Bytes that passed towards the caller."""
         self.change: Callable[[bytes, str], bytes] = lambda data, _: data
         """What becomes of a piece on its way ``there`` or ``back``."""
+        self.away = False
+        """Whoever comes is turned away."""
         self._cut_at: int | None = None
         self._passed = 0
 
@@ -70,6 +72,9 @@ class Relay:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        if self.away:
+            writer.transport.abort()
+            return
         try:
             there = await asyncio.open_connection(self._target.hostname, self._target.port)
         except OSError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,36 +21,13 @@ from aios_nb.errors import AiosError
 from aios_nb.tokens import Token
 from aios_nb.wire.methods import METHODS
 from tests.between.conftest import Make
+from tests.players import asks, breaks, forever, spell, weigh
 from tests.sites import TestSite
 from tests.transcripts import Transcript
 
 NOBODY = "z" * 32
 CONTENT = bytes(range(256)) * 4000
 """More than one chunk."""
-
-
-async def spell(text: str) -> AsyncIterator[str]:
-    """Says one word after another."""
-    for word in text.split():
-        yield f"{word} "
-        await asyncio.sleep(0)
-
-
-def breaks(_text: str) -> str:
-    raise ValueError("broken")
-
-
-async def forever(_text: str) -> AsyncIterator[str]:
-    yield "begun"
-    await asyncio.Event().wait()
-
-
-async def asks(_text: str, ctx: Any) -> str:
-    return f"hello {await ctx.ask_user('who?')}"
-
-
-def weigh(_text: str, ctx: Any) -> dict[str, Any]:
-    return {"sizes": [len(ctx.read(file)) for file in ctx.files]}
 
 
 def sheet(_text: str) -> Any:

@@ -158,7 +158,7 @@ def test_a_run_outlives_its_callers_node_for_a_while_only(node: Make) -> None:
         return text
 
     b = node("b", endless)
-    b.on_loop(lambda: setattr(b.node._rooms.chat.exchange.orphans, "grace_s", 0.2))
+    b.on_loop(lambda: setattr(b.rooms.chat.exchange.orphans, "grace_s", 0.2))
     a = node("a", join=b)
     a.call("chat.send", agent=the(b, "endless"), text="x", wait=False, deadline_s=600)
     until(lambda: b.call("chat.list")["conversations"])

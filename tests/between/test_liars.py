@@ -243,7 +243,7 @@ def test_a_host_is_told_to_stop_though_its_link_is_on_its_way_out(a: TestSite, l
     liar.says["aios.message"] = lambda _: Stuck([delta("one ")], None)
     taken = a.call("chat.send", agent=liar.agent(), text="hello", wait=False, deadline_s=600)
     assert heard.wait(20)
-    link = a.on_loop(lambda: a.node._rooms.links.link(liar.node_id))
+    link = a.on_loop(lambda: a.rooms.links.link(liar.node_id))
     liar.drain()
     until(lambda: not link.is_open)
     assert a.call("chat.cancel", message_id=taken["message_id"])["status"] == "cancelled"

@@ -87,8 +87,8 @@ def test_the_first_answer_at_an_unpinned_url_is_the_only_one_that_is_taken(node:
     impostor = node("impostor", repeats, port=port)
     a.stop()
     a = node("a", join=impostor.node.url)
-    until(lambda: a.node._rooms.links.waiting()[0]["problem"])  # type: ignore[union-attr]
-    assert impostor.node.node_id in a.node._rooms.links.waiting()[0]["problem"]  # type: ignore[union-attr]
+    until(lambda: a.rooms.links.waiting()[0]["problem"])
+    assert impostor.node.node_id in a.rooms.links.waiting()[0]["problem"]
     assert impostor.node.node_id not in {peer["node_id"] for peer in a.call("node.peers")["peers"]}
 
 

@@ -57,7 +57,7 @@ def asked(a: TestSite, b: TestSite, agent: str, message_id: str, text: str = "x"
 
 
 async def link_to(a: TestSite, b: TestSite) -> Any:
-    return await a.node._rooms.links.reach(b.node.node_id)  # type: ignore[union-attr]
+    return await a.rooms.links.reach(b.node.node_id)
 
 
 def send(a: TestSite, b: TestSite, *requests: Any) -> list[Any]:

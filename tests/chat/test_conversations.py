@@ -95,9 +95,7 @@ def test_deleting_takes_everything_but_the_memory_of_ids(make_site: MakeSite) ->
         site.history(first["conversation"])
     with pytest.raises(InvalidParams, match="deleted"):
         site.call("chat.send", agent="upper", text="secret words", message_id="m1")
-    rows = site.on_loop(
-        lambda: site.node._rooms.chat.log.store.read("SELECT text, data FROM events")  # type: ignore[union-attr]
-    )
+    rows = site.on_loop(lambda: site.rooms.chat.log.store.read("SELECT text, data FROM events"))
     assert "secret" not in str(rows).lower()
 
 
@@ -149,7 +147,7 @@ def settle(site: TestSite, conversation: str, count: int) -> list[dict[str, Any]
     """The history when so many rows are in it."""
 
     async def wait() -> None:
-        log = site.node._rooms.chat.log  # type: ignore[union-attr]
+        log = site.rooms.chat.log
         while log.get(conversation).last_seq < count:
             await log.news(log.cursor)
 

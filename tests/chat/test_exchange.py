@@ -247,7 +247,7 @@ def test_one_run_at_a_time_in_a_conversation_five_wait_then_busy(make_site: Make
 
 def _until_logged(site: TestSite, conversation: str, count: int) -> None:
     async def wait() -> None:
-        log = site.node._rooms.chat.log  # type: ignore[union-attr]
+        log = site.rooms.chat.log
         found = log.get(conversation)
         while found.last_seq < count:
             await log.news(log.cursor)
@@ -370,7 +370,7 @@ def test_cancelling_a_caller_stops_whom_it_called(make_site: MakeSite) -> None:
 
 def _until_status(site: TestSite, conversation: str, status: str) -> None:
     async def wait() -> None:
-        log = site.node._rooms.chat.log  # type: ignore[union-attr]
+        log = site.rooms.chat.log
         while True:
             cursor = log.cursor
             found = await site.node.client.call("chat.history", conversation=conversation)

@@ -40,7 +40,7 @@ async def cut(work: Awaitable[Any], turns: int) -> None:
 
 def orphans(site: TestSite) -> list[Any]:
     """Events of conversations that are not there."""
-    store = site.node._rooms.chat.log.store  # type: ignore[union-attr]
+    store = site.rooms.chat.log.store
     return site.on_loop(
         lambda: store.read(
             "SELECT text FROM events WHERE conversation IS NOT NULL"
@@ -135,7 +135,7 @@ def test_a_clear_out_leaves_what_is_in_use(make_site: MakeSite) -> None:
 
     slow, gate = gated()
     site = make_site(slow, limits=limits(stranger_log_days=0.0))
-    chat = site.node._rooms.chat  # type: ignore[union-attr]
+    chat = site.rooms.chat
     stranger = Principal(Caller.NODE, "a" * 32)
     running = site.node.loop.submit(chat.send(stranger, p.Send("slow", "x")))
     site.node.run(lambda: gate.arrived(1))
@@ -261,7 +261,7 @@ def test_a_new_member_may_read_the_files_so_far(make_site: MakeSite) -> None:
     site = make_site(drawing)
     sent = site.call("chat.send", agent="drawing", text="x")
     member = Principal(Caller.TOKEN, "tg:1:2")
-    blobs = site.node._rooms.chat.blobs  # type: ignore[union-attr]
+    blobs = site.rooms.chat.blobs
     sha256 = sent["files"][0]["sha256"]
     assert not site.on_loop(lambda: blobs.may_read(sha256, member))
     site.call("chat.join", conversation=sent["conversation"], who="tg:1:2")

@@ -42,7 +42,7 @@ def test_no_question_of_everyday_use_scans_the_log(
     site.call("chat.edit", conversation=conversation, message_id="m", text="xx")
     site.call("chat.list")
     site.call("node.info")
-    log = site.node._rooms.chat.log  # type: ignore[union-attr]
+    log = site.rooms.chat.log
     site.on_loop(lambda: log._shelf.drop(log.get(conversation)))
     site.call("chat.history", conversation=conversation)
     assert len(plans) > 8

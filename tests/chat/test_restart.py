@@ -180,7 +180,7 @@ def test_a_repeat_of_a_half_recovered_message_is_still_a_repeat(
     again, gate = gated("again", idempotent=True, timeout_s=50)
     site = make_site(quick, again)
     site.node.run(lambda: gate.arrived(1))
-    run = next(iter(site.node._rooms.chat.exchange._calls.values())).runs[0]  # type: ignore[union-attr]
+    run = next(iter(site.rooms.chat.exchange._calls.values())).runs[0]
     assert site.on_loop(lambda: run.seconds_left) <= 50  # its agent's own limit counts again
     repeated = site.call(
         "chat.post", conversation=conversation, text="@quick @again go", message_id="m"

@@ -36,7 +36,7 @@ async def shared(text: str) -> str:
 
 
 def send_as(site: TestSite, principal: Principal, text: str) -> dict[str, Any]:
-    chat = site.node._rooms.chat  # type: ignore[union-attr]
+    chat = site.rooms.chat
     return site.node.run(lambda: chat.send(principal, p.Send("shared", text)))
 
 
@@ -45,7 +45,7 @@ def ids(site: TestSite) -> set[str]:
 
 
 def tidy(site: TestSite) -> None:
-    site.node.run(site.node._rooms.chat.tidy)  # type: ignore[union-attr]
+    site.node.run(site.rooms.chat.tidy)
 
 
 def test_strangers_logs_go_when_they_are_too_old(make_site: MakeSite, monkeypatch: Any) -> None:
@@ -64,7 +64,7 @@ def test_a_stranger_sees_only_its_own(make_site: MakeSite) -> None:
     site = make_site(shared)
     mine = site.call("chat.send", agent="shared", text="y")["conversation"]
     theirs = send_as(site, STRANGER, "x")["conversation"]
-    chat = site.node._rooms.chat  # type: ignore[union-attr]
+    chat = site.rooms.chat
     listed = site.node.run(lambda: chat.list(STRANGER, p.List()))["conversations"]
     assert [row["conversation"] for row in listed] == [theirs]
     for conversation in (mine, "c-does-not-exist"):
@@ -74,7 +74,7 @@ def test_a_stranger_sees_only_its_own(make_site: MakeSite) -> None:
 
 def test_ids_are_unique_per_caller(make_site: MakeSite) -> None:
     site = make_site(shared)
-    chat = site.node._rooms.chat  # type: ignore[union-attr]
+    chat = site.rooms.chat
     mine = site.call("chat.send", agent="shared", text="y", message_id="same")
     theirs = site.node.run(lambda: chat.send(STRANGER, p.Send("shared", "x", message_id="same")))
     assert mine["conversation"] != theirs["conversation"]

@@ -33,20 +33,8 @@ from aios_nb.chat.strangers import (
 )
 from aios_nb.config import MB, Limits
 from aios_nb.errors import Busy
+from tests.clock import Clock
 from tests.sites import Gate, TestSite, limits
-
-
-class Clock:
-    """Time that passes only when told."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def pass_s(self, seconds: float) -> None:
-        self.now += seconds
 
 
 def a_pool(**limits: Any) -> tuple[Pool, Clock]:
@@ -111,9 +99,9 @@ def test_calls_come_at_a_rate_after_a_burst() -> None:
     with pytest.raises(Busy) as refused:
         pool.admit("another", 0)
     assert 0 < refused.value.data["retry_after_s"] <= BURST_S
-    clock.pass_s(1.0)
+    clock.now += 1.0
     assert burst() == 50
-    clock.pass_s(3600)
+    clock.now += 3600
     assert burst() == 200
 
 
@@ -132,7 +120,7 @@ def test_one_stranger_gets_a_quarter_of_the_rate() -> None:
 
     assert calls_of("greedy") == 40
     assert calls_of("modest") == 40
-    clock.pass_s(1.0)
+    clock.now += 1.0
     assert calls_of("greedy") == 10
 
 
@@ -140,11 +128,11 @@ def test_work_is_counted_over_the_last_minute() -> None:
     pool, clock = a_pool(stranger_seconds_per_min=600.0)
     for n in range(10):
         pool.admit(fresh(n), 0).done(60.0)
-        clock.pass_s(1.0)
+        clock.now += 1.0
     with pytest.raises(Busy, match="worked enough") as refused:
         pool.admit("another", 0)
     assert refused.value.data["retry_after_s"] == pytest.approx(WINDOW_S - 10)
-    clock.pass_s(WINDOW_S - 10)
+    clock.now += WINDOW_S - 10
     pool.admit("another", 0)
 
 
@@ -172,7 +160,7 @@ def test_a_full_log_refuses_and_asks_for_a_tidy_now_and_then() -> None:
     for _ in range(50):
         with pytest.raises(Busy, match="keeps nothing more"):
             pool.admit("a", 400)
-        clock.pass_s(TIDY_PAUSE_S / 25)
+        clock.now += TIDY_PAUSE_S / 25
     assert len(asked) == 2
     pool.stored(-MB // 2)
     pool.admit("a", 400)
@@ -270,8 +258,8 @@ def test_nobody_is_remembered_who_has_been_silent(pauses: list[float]) -> None:
     pool, clock = a_pool()
     for n, pause in enumerate(pauses):
         pool.admit(fresh(n), 0).done(1.0)
-        clock.pass_s(pause)
-    clock.pass_s(WINDOW_S + 1)
+        clock.now += pause
+    clock.now += WINDOW_S + 1
     pool.admit("last", 0).done(0)
     assert list(pool._buckets) == ["last"]
     assert not pool._spent
@@ -339,7 +327,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(seconds=st.floats(0, 90))
     def wait(self, seconds: float) -> None:
-        self.clock.pass_s(seconds)
+        self.clock.now += seconds
 
     @rule(part=st.floats(0, 1))
     def tidy(self, part: float) -> None:
@@ -391,7 +379,7 @@ class AnyOrder(RuleBasedStateMachine):
         for ticket in self.open:
             ticket.done(0)
         assert self.pool.runs == 0
-        self.clock.pass_s(10 * WINDOW_S)
+        self.clock.now += 10 * WINDOW_S
         self.pool.stored(-self.pool.bytes)
         self.pool.admit("a", 0).done(0)
 
@@ -418,7 +406,7 @@ def test_strangers_are_refused_beyond_their_part_and_the_owner_is_not(
         return text
 
     site = make_site(busy, limits=limits(stranger_runs=2))
-    chat = site.node._rooms.chat  # type: ignore[union-attr]
+    chat = site.rooms.chat
 
     async def scene() -> list[str]:
         theirs = [
@@ -447,7 +435,7 @@ def test_fresh_keys_cannot_fill_the_database(make_site: Callable[..., TestSite])
         return text
 
     site = make_site(shared, limits=limits(stranger_log_bytes=40_000, stranger_calls_per_s=1e6))
-    chat = site.node._rooms.chat  # type: ignore[union-attr]
+    chat = site.rooms.chat
 
     async def flood() -> int:
         taken = 0
@@ -462,7 +450,7 @@ def test_fresh_keys_cannot_fill_the_database(make_site: Callable[..., TestSite])
         return taken
 
     assert 5 < site.node.run(flood) < 300
-    [(stored,)] = site.node._rooms.chat.log.store.read(  # type: ignore[union-attr]
+    [(stored,)] = site.rooms.chat.log.store.read(
         "SELECT sum(length(text) + length(call)) FROM events"
     )
     assert stored < 40_000
@@ -478,7 +466,7 @@ def test_a_stranger_does_not_take_the_owners_slot(make_site: Callable[..., TestS
         return text
 
     site = make_site(describe(two, concurrency=2))
-    chat = site.node._rooms.chat  # type: ignore[union-attr]
+    chat = site.rooms.chat
 
     async def scene() -> None:
         theirs = [
@@ -502,8 +490,8 @@ def test_a_node_knows_after_a_restart_what_strangers_have(
         return text
 
     site = make_site(shared)
-    chat = site.node._rooms.chat  # type: ignore[union-attr]
+    chat = site.rooms.chat
     site.node.run(lambda: chat.send(stranger(0), p.Send("shared", "x" * 5000)))
     site.stop()
-    chat = make_site(shared).node._rooms.chat  # type: ignore[union-attr]
+    chat = make_site(shared).rooms.chat
     assert 10_000 < chat.strangers.bytes < 12_000

@@ -49,9 +49,10 @@ def test_an_interrupt_stops_a_node_with_success(cli):
     assert cli.start("--name", "bob").stop(signal.SIGINT)[0] == 0
 
 
-def test_up_without_json_says_how_to_ask(cli):
+def welcome(cli, *args):
+    """What ``up`` prints to a person, before the line about Ctrl-C."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "aios_nb", "up", "--name", "carol"],
+        [sys.executable, "-m", "aios_nb", "up", *args],
         env=_env(cli),
         stdout=subprocess.PIPE,
         text=True,
@@ -63,6 +64,11 @@ def test_up_without_json_says_how_to_ask(cli):
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
     assert process.returncode == 0
+    return lines
+
+
+def test_up_without_json_says_how_to_ask(cli):
+    lines = welcome(cli, "--name", "carol")
     assert lines[0].startswith("carol is up at http://127.0.0.1:")
     assert "echo" in lines[1]
     assert "aios-nb ask --node carol" in lines[2]
@@ -79,18 +85,7 @@ def test_up_without_json_says_how_to_ask(cli):
     ],
 )
 def test_up_says_how_others_join_and_in_which_network(cli, args, url):
-    process = subprocess.Popen(
-        [sys.executable, "-m", "aios_nb", "up", "--network", "lab", *args],
-        env=_env(cli),
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    try:
-        lines = [process.stdout.readline() for _ in range(5)]
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+    lines = welcome(cli, "--network", "lab", *args)
     assert lines[0].endswith(" in the network lab\n")
     said = lines[4].split(maxsplit=1)[1]
     assert re.fullmatch(rf"aios-nb up --join {url}#[a-z2-7]{{32}} --network lab\n", said)

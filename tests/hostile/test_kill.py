@@ -249,7 +249,7 @@ def test_two_killed_nodes_that_start_in_the_other_order_keep_who_they_are(start,
     def begin(who: str) -> NodeProcess:
         if by == "name":
             return start("--name", who)
-        return start(JPY_SESSION_NAME=f"/work/{who}.ipynb")
+        return start(JPY_SESSION_NAME=f"/notebooks/{who}.ipynb")
 
     before = {who: begin(who) for who in ("one", "two")}
     assert before["one"].said["node_id"] != before["two"].said["node_id"]

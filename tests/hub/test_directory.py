@@ -48,7 +48,7 @@ def site(tmp_path: Path) -> Iterator[TestSite]:
 
 
 def directory(site: TestSite) -> Any:
-    return site.node._rooms.directory  # type: ignore[union-attr]
+    return site.rooms.directory
 
 
 def record_of(site: TestSite, name: str) -> AgentRecord:
@@ -179,7 +179,7 @@ def test_watchers_hear_who_comes_and_goes(site: TestSite) -> None:
         flow = site.flow("agents.watch")
         first = await flow.result()
         assert "adder" in {row["name"] for row in first["agents"]}
-        rooms = site.node._rooms
+        rooms = site.rooms
         assert rooms is not None
         await rooms.host(describe(adder, name="third"))
         await rooms.host(describe(adder, name="third"))
@@ -201,7 +201,7 @@ def test_a_watcher_too_far_behind_is_told_the_difference(
     site: TestSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def read() -> list[tuple[str, str, bool]]:
-        rooms = site.node._rooms
+        rooms = site.rooms
         assert rooms is not None
         await rooms.host(describe(adder, name="leaves"))
         await rooms.host(describe(adder, name="changes"))
@@ -220,7 +220,7 @@ def test_a_watcher_too_far_behind_is_told_the_difference(
         return heard
 
     monkeypatch.setattr(news, "NEWS_KEPT", 3)
-    site.on_loop(lambda: setattr(site.node._rooms.directory, "news", news.News()))
+    site.on_loop(lambda: setattr(site.rooms.directory, "news", news.News()))
     assert site.node.run(read) == [
         ("withdrawn", "leaves", False),
         ("replaced", "changes", True),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,32 +16,6 @@ from tests.hub.town import FarCarrier, House, Town
 STRANGER = Principal(Caller.NODE, "s" * 32)
 FRIEND = Principal(Caller.KNOWN, "f" * 32)
 TOKEN = Principal(Caller.TOKEN, "token:tg")
-
-
-@pytest.fixture
-def town(tmp_path: Path) -> Iterator[Town]:
-    built = Town(tmp_path)
-    yield built
-    built.close()
-
-
-@pytest.fixture
-def here(town: Town) -> House:
-    return town.house()
-
-
-@pytest.fixture
-def b(town: Town, here: House) -> House:
-    made = town.house()
-    here.join(made)
-    return made
-
-
-@pytest.fixture
-def c(town: Town, here: House) -> House:
-    made = town.house()
-    here.join(made)
-    return made
 
 
 # Without asking anyone -------------------------------------------------------------------

@@ -54,7 +54,7 @@ def test_a_joined_nodes_agent_answers_by_its_name_and_keeps_it(make: Make) -> No
 
 
 async def joined_too(site: TestSite, other: TestSite) -> None:
-    rooms = site.node._rooms
+    rooms = site.rooms
     assert rooms is not None
     rooms.links.join(other.node.url, other.node.node_id)
     await rooms.links.reach(other.node.node_id)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -29,25 +28,6 @@ from aios_nb.records import Scope as RecordScope
 from tests.hub.town import House, Town
 
 Answer = dict[str, Any]
-
-
-@pytest.fixture
-def town(tmp_path: Path) -> Iterator[Town]:
-    built = Town(tmp_path)
-    yield built
-    built.close()
-
-
-@pytest.fixture
-def here(town: Town) -> House:
-    return town.house()
-
-
-@pytest.fixture
-def b(town: Town, here: House) -> House:
-    made = town.house()
-    here.join(made)
-    return made
 
 
 def test_a_published_agents_card_comes_with_its_record_and_is_verified(

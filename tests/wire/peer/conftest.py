@@ -19,6 +19,7 @@ from aios_nb.records import Scope, node_record, sign_record
 from aios_nb.wire.dispatch import Dispatcher
 from aios_nb.wire.guard import Guard
 from aios_nb.wire.methods import Answers, Method
+from aios_nb.wire.peer import links
 from aios_nb.wire.peer.frames import SUBPROTOCOL
 from aios_nb.wire.peer.links import PeerLinks
 from aios_nb.wire.server import Server
@@ -306,6 +307,12 @@ def pair() -> Callable[..., contextlib.AbstractAsyncContextManager[tuple[Any, An
         assert not left, left
 
     return start
+
+
+@pytest.fixture
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Links are looked after fifty times a second."""
+    monkeypatch.setattr(links, "TICK_S", 0.02)
 
 
 async def until(true: Callable[[], Any]) -> None:

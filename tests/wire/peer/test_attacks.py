@@ -11,7 +11,7 @@ import pytest
 from aios_nb.config import Limits
 from aios_nb.errors import Busy, ConnectionLost, Unreachable
 from aios_nb.identity import Identity
-from aios_nb.wire.peer import channel, links, pulse
+from aios_nb.wire.peer import channel, pulse
 from aios_nb.wire.peer import link as link_module
 from aios_nb.wire.peer.frames import (
     BYE,
@@ -33,11 +33,6 @@ from aios_nb.wire.peer.handshake import Initiator, Responder
 from tests.wire.peer import attacker as ws
 from tests.wire.peer.attacker import READY_NOW, Attacker, HungUp, request, ws_frame
 from tests.wire.peer.conftest import OPEN, Relay, until
-
-
-@pytest.fixture
-def fast(monkeypatch):
-    monkeypatch.setattr(links, "TICK_S", 0.02)
 
 
 async def still_serves(a, b) -> None:
@@ -690,8 +685,10 @@ def test_strangers_do_not_take_all_open_streams_of_a_node(pair):
             await stranger.link()
             for n in range(1, 41, 2):
                 stranger.ask(n, request("test.flow", text="x"))
-            busy = [await stranger.hear() for _ in range(18)]
-            assert sum(b"too many open streams" in payload for _, _, payload in busy) >= 16
+            refused = 0
+            while refused < 16:  # the other four are half of what there is
+                _, _, payload = await stranger.hear()
+                refused += b"too many open streams" in payload
             b.known = True
             there = await a.links.reach(b.node_id)
             while not b.flows.empty():

@@ -7,19 +7,6 @@ import pytest
 from aios_nb.wire.peer.pace import BURST_S, STRANGERS_SHARE, Pace
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
 def test_short_work_needs_no_rest(clock):
     pace = Pace(clock)
     for _ in range(1000):

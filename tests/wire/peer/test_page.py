@@ -19,7 +19,7 @@ def said(pattern: str) -> tuple[str, ...]:
     return found.groups()
 
 
-def test_the_times():
+def test_the_page_gives_the_times_of_the_code():
     assert said(r"heard nothing for (\d+) s sends a ping, and gives the link up after (\d+) s") == (
         f"{pulse.PING_AFTER_S:g}",
         f"{pulse.SILENCE_S:g}",
@@ -29,7 +29,7 @@ def test_the_times():
     assert said(r"takes (\d+) s at most") == (f"{Limits().hello_wait_s:g}",)
 
 
-def test_the_sizes():
+def test_the_page_gives_the_sizes_of_the_code():
     assert said(r"sealed frame has (\d+) bytes") == (str(frames.FRAME_BYTES),)
     assert said(r"(\d+) bytes before R has checked M3") == (str(accept.DOOR_BYTES),)
     assert said(r"(\d+) for `credit`, (\d+) for `frame` and `message`") == (
@@ -42,6 +42,6 @@ def test_the_sizes():
     assert pace.STRANGERS_SHARE == 0.5
 
 
-def test_the_types():
+def test_the_page_lists_every_type_of_frame():
     rows = re.findall(r"^\| (\d+) \| (\w+) \|", PART, re.MULTILINE)
     assert rows == [(str(int(kind)), kind.name.lower()) for kind in frames.Kind]

@@ -5,19 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aios_nb.wire.peer.pulse import PING_AFTER_S, SILENCE_S, TICK_S, Pulse, Verdict
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
+from tests.clock import Clock
 
 
 def after(clock: Clock, pulse: Pulse, seconds: float, *, heard: bool = False) -> list[Verdict]:
