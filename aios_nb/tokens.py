@@ -68,7 +68,10 @@ class Tokens:
             raise InvalidParams(f"no such scope: {scope[:40]!r}", hint=f"use {CHAT}")
         secret = _SECRET_START + secrets.token_urlsafe(SECRET_BYTES)
         digest = hashlib.sha256(secret.encode()).digest()
-        made = Token(secrets.token_hex(_ID_BYTES), scope, prefix, as_owner, int(time.time() * 1000))
+        # No two in one millisecond: their order is the same after a restart.
+        newest = max((token.created for token, _ in self._by_hash.values()), default=0)
+        created = max(newest + 1, int(time.time() * 1000))
+        made = Token(secrets.token_hex(_ID_BYTES), scope, prefix, as_owner, created)
 
         def apply(tx: Tx) -> None:
             tx.execute(
