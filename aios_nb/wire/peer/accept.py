@@ -109,8 +109,11 @@ class Door:
             pass
         finally:
             channel.close(code)
-        # The framework would wait for a goodbye that it cannot hear any more.
-        raise ConnectionResetError("the link is over")
+        # The framework would wait for a goodbye that it cannot hear any more. (An exception would
+        # end this too, and leave a circle of frames to the collector.)
+        ws._eof_sent = True  # noqa: SLF001 - there is no public word for it
+        cast("Connection", request.protocol).force_close()
+        return ws
 
     def close(self) -> None:
         """Turn away who stands in the door."""

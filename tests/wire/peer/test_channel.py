@@ -20,6 +20,7 @@ def test_the_framework_still_has_what_is_borrowed_from_it(protocol):
     assert inspect.iscoroutinefunction(protocol._drain_helper)
     assert isinstance(protocol.writing_paused, property)
     assert "_response" in inspect.getsource(ClientWebSocketResponse.__init__)
+    assert "if self._eof_sent:" in inspect.getsource(web.WebSocketResponse.write_eof)
     takes = list(inspect.signature(ResponseHandler.set_parser).parameters)
     assert takes[:3] == ["self", "parser", "payload"]
 
