@@ -6,7 +6,7 @@ import asyncio
 import inspect
 
 import pytest
-from aiohttp import ClientWebSocketResponse
+from aiohttp import ClientWebSocketResponse, web
 from aiohttp._websocket.helpers import websocket_mask
 from aiohttp.client_proto import ResponseHandler
 
