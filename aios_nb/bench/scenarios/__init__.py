@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aios_nb.bench.results import Scenario
 from aios_nb.bench.scenarios.beside import BUSY, STORE
+from aios_nb.bench.scenarios.crowd import CROWDS
 from aios_nb.bench.scenarios.far import FAR
 from aios_nb.bench.scenarios.levels import LEVELS, SPAWN
 from aios_nb.bench.scenarios.links import LINKS
@@ -13,5 +14,5 @@ from aios_nb.bench.scenarios.startup import STARTUP
 from aios_nb.bench.scenarios.streams import STREAM
 
 SCENARIOS: tuple[Scenario, ...] = (
-    RPC, CHAT, STREAM, PEER, FAR, LINKS, STORE, BUSY, LEVELS, SPAWN, STARTUP,
+    RPC, CHAT, STREAM, PEER, FAR, LINKS, CROWDS, STORE, BUSY, LEVELS, SPAWN, STARTUP,
 )  # fmt: skip
