@@ -21,6 +21,7 @@ from aios_nb.wire.methods import METHODS
 from aios_nb.wire.peer.links import PeerLinks
 
 AT_ONCE = 20
+KEYS_PER_S = 500
 LOWEST_PRIORITY = 19
 TEXT = "x" * 500
 
@@ -41,11 +42,13 @@ class Crowd:
         self._dispatcher = Dispatcher({row.name.partition(".")[0]: Deaf() for row in METHODS})
         self.going = asyncio.Event()
         self.knocked = self.answered = 0
+        self._next = 0.0
 
     async def knock(self) -> None:
         """Come as a new node, ask once, and leave; again and again."""
         while await self.going.wait():
             self.knocked += 1
+            await self._in_time()
             stranger = identity("stranger", self.knocked)
             links = PeerLinks(
                 stranger, "main", standing=lambda _: Caller.NODE, lookup=lambda _: [self._url]
@@ -59,6 +62,12 @@ class Crowd:
                 await asyncio.sleep(0)  # turned away, as most are
             finally:
                 await links.close()
+
+    async def _in_time(self) -> None:
+        """Wait until it is this one's turn: so many a second, however fast they are sent away."""
+        now = asyncio.get_running_loop().time()
+        self._next = max(self._next, now) + 1 / KEYS_PER_S
+        await asyncio.sleep(self._next - now)
 
     def _envelope(self, node_id: str) -> dict[str, Any]:
         return {
