@@ -56,6 +56,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     known_log_days: float = 30.0
     callers: int = 20_000
     """Strangers that are remembered at once."""
+    records: int = 20_000
+    """Of other nodes' agents, known here; a site may hold more."""
+    agents_per_publisher: int = 64
+    """Of one node the owner has not allowed. A node's own agents are not counted."""
     blobs_bytes: int = 2048 * MB
     blob_days: float = 30.0
     """A file nobody refers to is dropped after this long."""

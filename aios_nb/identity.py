@@ -27,7 +27,8 @@ from aios_nb.private import create_private, read_private
 TAG_RECORD = b"aios-record-1\0"
 TAG_PEER = b"aios-peer-1\0"
 TAG_HELLO = b"aios-hello-1\0"
-_TAGS = frozenset({TAG_RECORD, TAG_PEER, TAG_HELLO})
+TAG_ALIVE = b"aios-alive-1\0"
+_TAGS = frozenset({TAG_RECORD, TAG_PEER, TAG_HELLO, TAG_ALIVE})
 
 PUBLIC_KEY_BYTES = 32
 SIGNATURE_BYTES = 64

@@ -110,4 +110,14 @@ STEPS: tuple[str, ...] = (
         at INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
     """,
+    # 3: the network
+    """
+    -- Nodes that were there when last seen: whom to greet after a restart.
+    CREATE TABLE acquaintances (
+        node TEXT PRIMARY KEY,
+        presence BLOB NOT NULL,
+        record BLOB NOT NULL,
+        at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    """,
 )

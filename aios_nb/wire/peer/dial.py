@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from aios_nb.addresses import scope_of
 from aios_nb.config import Limits
-from aios_nb.wire.peer.addresses import scope_of
 from aios_nb.wire.peer.channel import Channel, Closed
 from aios_nb.wire.peer.frames import SUBPROTOCOL, Ready, Violation
 from aios_nb.wire.peer.handshake import AnotherNode, Initiator, Refused, Session

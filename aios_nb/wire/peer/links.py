@@ -14,12 +14,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from aios_nb.access import Caller, Principal
+from aios_nb.addresses import scope_of, urls_of
 from aios_nb.config import Limits
 from aios_nb.errors import RecordError, Unreachable, UsageError
 from aios_nb.identity import Identity, from_base64url, to_base64url
 from aios_nb.records import NodeRecord, Scope, check_time, parse
 from aios_nb.wire.peer.accept import Door
-from aios_nb.wire.peer.addresses import scope_of, urls_of
 from aios_nb.wire.peer.answering import Desk
 from aios_nb.wire.peer.channel import Channel
 from aios_nb.wire.peer.crowd import Crowd

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from aios_nb.addresses import URLS_MAX, scope_of, urls_of
 from aios_nb.records import Scope, node_record
-from aios_nb.wire.peer.addresses import URLS_MAX, scope_of, urls_of
 
 NODE = "a" * 32
 

@@ -1,0 +1,1 @@
+"""Where a node is, kept by its neighbours in key space: Kademlia, on the package of that name."""

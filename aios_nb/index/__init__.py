@@ -1,0 +1,1 @@
+"""Finding texts by words and by meaning. For the hub and for agents that search texts."""
