@@ -63,6 +63,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     blobs_bytes: int = 2048 * MB
     blob_days: float = 30.0
     """A file nobody refers to is dropped after this long."""
+    library_files: int = 5000
+    """Files of one folder that the librarian reads."""
+    library_passages: int = 20_000
+    """What it holds of them in memory; a passage has up to 1000 characters."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +82,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Nodes of different networks do not talk. It separates; it does not protect."""
     join: tuple[str, ...] = ()
     """``URL`` or ``URL#NODEID`` of nodes to link to; ``joining.JoinAddress`` reads them."""
+    gossip: bool = True
+    """Without it, agents are found by asking joined nodes."""
+    dht: bool = True
+    """Without it, nodes are found only where gossip or a link has told that they are."""
+    library: Path | None = None
+    """The folder that the librarian looks in, instead of the one it was told last."""
     conformance: bool = False
     limits: Limits = Limits()
 

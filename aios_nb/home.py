@@ -156,6 +156,10 @@ class Home:
     def blobs_path(self, name: str) -> Path:
         return self.path / "blobs" / check_name(name)
 
+    def library_path(self, name: str) -> Path:
+        """Where a node remembers which folder its librarian looks in."""
+        return self.path / f"{check_name(name)}.library"
+
     def run_path(self, name: str) -> Path:
         return self.path / "run" / f"{check_name(name)}.json"
 

@@ -7,6 +7,7 @@ import atexit
 import functools
 import itertools
 import logging
+import os
 import secrets
 import sys
 import time
@@ -27,7 +28,10 @@ from aios_nb.loop import LoopThread
 from aios_nb.site import Site
 
 if TYPE_CHECKING:
+    from aios_nb.agents.library.librarian import Librarian
     from aios_nb.blobs import BlobStore
+    from aios_nb.hub.looking import Looking
+    from aios_nb.hub.network import Network
     from aios_nb.identity import Identity
     from aios_nb.reception import Reception
     from aios_nb.records import Scope
@@ -215,6 +219,8 @@ class Rooms:
         self._closers.append(self.host_room.close)
         self.directory = Directory(identity, store, settings.network, epoch)
         self.finding = Finding(self.directory, Bindings(store))
+        self.network = self._network(identity, store, epoch)
+        self.looking = self._looking(node_id)
         self.chat = Chat(node_id, store, self.finding, blobs, limits, self._is_stranger)
         self._closers.append(self.chat.close)
         self._link(identity, store, blobs, epoch)
@@ -223,14 +229,14 @@ class Rooms:
             name,
             store,
             self.nodes,
-            peers=self.links.peers,
+            peers=lambda: self.network.peers(self.links.peers()),
             waiting=self.links.waiting,
             agents=lambda caller: len(self.directory.rows(caller)),
             counted=lambda: self.chat.callers.counted,
         )
         dispatcher = self._dispatcher(reception, blobs, methods)
         own = functools.partial(self._own_rows, owner_of(node_id))
-        for definition in builtin_agents(name, own):
+        for definition in builtin_agents(name, own, self._librarian()):
             await self.host(definition, builtin=True)
         for definition in definitions:
             await self.host(definition)
@@ -238,11 +244,26 @@ class Rooms:
         self.links.open(dispatcher)
         await self.chat.start(self._again)
         info = await self._serve(identity, dispatcher, blobs)
+        self.network.start()
         for address in map(JoinAddress.parse, settings.join):
             self.links.join(address.url, address.node_id)
         reception.url = settings.public_url or info.url
         self._upkeep = asyncio.create_task(self._keep_up())
         return info
+
+    def _librarian(self) -> Librarian:
+        from aios_nb.agents.library.bookmark import Bookmark
+        from aios_nb.agents.library.librarian import Librarian
+        from aios_nb.agents.library.links import notebook_folder
+
+        home = self._claim.home
+        return Librarian(
+            self._settings.library,
+            Bookmark(home.library_path(self._claim.name)),
+            avoid=(home.path,),
+            relative_to=notebook_folder(os.environ),
+            limits=self._settings.limits,
+        )
 
     def _dispatcher(
         self, reception: Reception, blobs: BlobStore, methods: Sequence[Method]
@@ -265,6 +286,7 @@ class Rooms:
                 "chat": self.chat,
                 "aios": Paper(self.chat, self.nodes.weakest),
                 "blobs": Uploads(blobs, limits, self._was_shown),
+                "gossip": self.network,
             },
             extra=(*methods, *(CONFORMANCE if self._settings.conformance else ())),
             limits=limits,
@@ -287,22 +309,35 @@ class Rooms:
             standing=self.nodes.standing,
             known=self.nodes.known,
             lookup=self._neighbours,
+            told=self.network.places,
+            ask_around=self.network.ask_around,
             record=self.directory.node_record,
             pins=Pins(store),
+            on_up=self.network.linked,
             on_down=self.chat.lost,
             wide=bool(settings.public_url or settings.allow_hosts),
         )
-        # Closed after the chat room: whoever waits for a run is told that it was interrupted.
-        self._closers.insert(-1, self.links.close)
+        # Closed after the chat room: whoever waits for a run is told that it was interrupted. The
+        # network before the links: its goodbye may go over one.
+        self._closers[-1:-1] = [self.links.close, self.network.close]
+        self.network.connect(self.links)
         couriers = Couriers(self.links, blobs, settings.limits.file_bytes)
         self.carrying = Carrying(identity.node_id, self.links, couriers)
         self.chat.exchange.files = couriers
-        self.finding.connect(self.links, self.carrying.to, self.links.linked)
+        self.finding.connect(
+            self.links,
+            self.carrying.to,
+            self._nodes_there,
+            self.network.others,
+            self.looking.search,
+            self.looking.named,
+        )
         self.nodes.on_change = self._review
 
     def _review(self, node_id: str) -> None:
         """A node was allowed or shut out."""
         self.links.review(node_id)
+        self.network.review(node_id)
         if self.nodes.standing(node_id) is None:
             self.chat.exchange.orphans.shut_out(node_id)
 
@@ -311,6 +346,48 @@ class Rooms:
         if caller.kind is Caller.TOKEN:
             return self.tokens.caller(caller.id)
         return self.nodes.weakest(caller, path) if caller.is_node else caller
+
+    def _network(self, identity: Identity, store: Store, epoch: int) -> Network:
+        from aios_nb.hub.network import Network
+
+        return Network(
+            identity,
+            self._settings.network,
+            epoch,
+            self.directory,
+            store,
+            self._settings.limits,
+            allowed=lambda node: self.nodes.standing(node) is Caller.KNOWN,
+            shut_out=lambda node: self.nodes.standing(node) is None,
+            siblings=self._siblings,
+            gossip=self._settings.gossip,
+            dht=self._settings.dht,
+        )
+
+    def _looking(self, node_id: str) -> Looking:
+        """The search over what this node and all others offer."""
+        from aios_nb.hub.looking import Looking, standing_in
+        from aios_nb.hub.searching import Searching
+
+        network, directory = self.network, self.directory
+        searching = Searching(standing_in(node_id, network.others))
+        self._closers.append(searching.close)
+        directory.on_offer, directory.on_end = searching.put, searching.drop
+        network.on_agent = lambda agent, row: searching.put(row) if row else searching.drop(agent)
+        return Looking(
+            searching,
+            network.larger_sites(),
+            complete=lambda: network.knows_all,
+            record=network.record_of,
+        )
+
+    def _nodes_there(self) -> set[str]:
+        return {*self.links.linked(), *self.network.nodes()}
+
+    def _siblings(self) -> list[str]:
+        """The running nodes of this home, the oldest first."""
+        runs = sorted(self._claim.home.running(), key=lambda run: run.started_at)
+        return [run.node_id for run in runs if run.name != self._claim.name]
 
     def _neighbours(self, node_id: str) -> list[str]:
         """Where a node of the same home is."""
@@ -354,8 +431,11 @@ class Rooms:
         )
         host, port = await server.start(settings.host, settings.port)
         self.tokens.on_revoked = server.shut_out
-        self._closers.insert(-2, server.stop)  # after the links, which came in through it
-        await self.directory.announce(name, *_place(settings, host, port))
+        self._closers.insert(-3, server.stop)  # after the links, which came in through it
+        scope, endpoint = _place(settings, host, port)
+        udp = await self.network.open(scope, (settings.host, port), endpoint[1])
+        endpoints = [endpoint] if udp is None else [endpoint, ("udp", endpoint[1], udp)]
+        await self.directory.announce(name, scope, endpoints)
         url = f"http://{_dialled(host)}:{port}"
         return RunInfo(name=name, node_id=node_id, url=url, token=token)
 

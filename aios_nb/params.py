@@ -196,3 +196,17 @@ class BlobGet(Params, frozen=True):
     message_id: Id | None = None
     sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")] = ""
     offset: Cursor = 0
+
+
+class Packet(Params, frozen=True):
+    """A packet of the gossip, where datagrams do not pass."""
+
+    data: Annotated[bytes, Meta(max_length=4096)]
+    """Base64 in JSON."""
+
+
+class Sync(Params, frozen=True):
+    """What a node lacks, by the digest of what it has; ``after`` asks for the next page."""
+
+    digest: Annotated[bytes, Meta(max_length=4096)]
+    after: Annotated[str, Meta(max_length=128)] = ""

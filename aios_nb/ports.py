@@ -6,10 +6,13 @@ Nothing here has a body: a room depends on what it needs, never on who gives it.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from aios_nb.access import Access, Principal
 from aios_nb.envelope import AgentRow, Event, FileRef, Outcome, Task
+
+if TYPE_CHECKING:
+    from aios_nb.records import Scope
 
 
 class Run(Protocol):
@@ -128,12 +131,12 @@ class Finder(Protocol):
         """
 
     async def seek(self, ref: str, caller: Principal) -> Target:
-        """The same, and asks joined nodes for a name that is not known here."""
+        """The same, and asks the network for a name that is not known here."""
 
     async def check(self, ref: str, caller: Principal) -> Target:
         """The same, and asks its node whether it is there; one that is away is believed."""
 
-    def search(self, words: str, limit: int, caller: Principal) -> Sequence[AgentRow]: ...
+    async def search(self, words: str, limit: int, caller: Principal) -> Sequence[AgentRow]: ...
 
 
 class Blobs(Protocol):
@@ -192,6 +195,15 @@ class Links(Protocol):
         Raises ``Unreachable`` with ``data.reason``: ``left``, ``no address``, ``no answer``,
         ``refused`` (blocked, another network, not who it should be).
         """
+
+    def link(self, node_id: str) -> Link | None:
+        """The link to that node, if there is one now."""
+
+    def linked(self) -> Sequence[str]:
+        """The nodes that have a link now, by id."""
+
+    def scope(self, node_id: str) -> Scope | None:
+        """How far that node is away, by the address of its link; None without a link."""
 
     async def news(self, node_id: str, within_s: float) -> None:
         """Return when that node may have become reachable, or after so many seconds."""

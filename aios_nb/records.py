@@ -119,7 +119,7 @@ Record: TypeAlias = NodeRecord | AgentRecord
 
 
 class Signed(msgspec.Struct, frozen=True):
-    """A record with its proof. Only ``parse`` and ``sign_record`` make one, so it is genuine."""
+    """A record with its proof. Made where it is signed or proven, so it is genuine."""
 
     pk: bytes
     sig: bytes
@@ -134,6 +134,21 @@ class Signed(msgspec.Struct, frozen=True):
     @property
     def key(self) -> str:
         return self.record.key
+
+
+class Unproven(msgspec.Struct, frozen=True):
+    """A well-formed record whose signature nobody has looked at. Made by ``peek``."""
+
+    pk: bytes
+    sig: bytes
+    payload: bytes
+    record: Record
+
+    def prove(self) -> Signed:
+        """The record, if the node it names signed it; else ``RecordError``."""
+        if not verify(self.pk, TAG_RECORD, self.payload, self.sig):
+            raise RecordError("the signature of the record is wrong")
+        return Signed(self.pk, self.sig, self.payload, self.record)
 
 
 _encoder = msgspec.msgpack.Encoder(order="sorted")
@@ -262,16 +277,28 @@ def sign_record(identity: Identity, record: Record) -> Signed:
 
 def parse(content: bytes) -> Signed:
     """The record in these bytes, with its signature checked; ``check_time`` is for the caller."""
+    return peek(content).prove()
+
+
+def peek(content: bytes) -> Unproven:
+    """The record in these bytes, right in every respect but its signature, which is not checked.
+
+    A check costs ten times what the rest does: one who knows the record already can spare it.
+    """
     if len(content) > RECORD_LIMIT_BYTES:
         raise RecordError(f"a record has at most {RECORD_LIMIT_BYTES} bytes, not {len(content)}")
     if len(content) <= _HEAD_BYTES:
         raise RecordError("too short for a record")
     pk, sig = content[:PUBLIC_KEY_BYTES], content[PUBLIC_KEY_BYTES:_HEAD_BYTES]
     payload = content[_HEAD_BYTES:]
-    record = _decode(payload, node_id_of(pk))
-    if not verify(pk, TAG_RECORD, payload, sig):
-        raise RecordError("the signature of the record is wrong")
-    return Signed(pk, sig, payload, record)
+    return Unproven(pk, sig, payload, _decode(payload, node_id_of(pk)))
+
+
+def reread(content: bytes, kind: Literal["node", "agent"]) -> Signed:
+    """A record that was proven before and has been in our own memory since: nothing is checked."""
+    pk, sig = content[:PUBLIC_KEY_BYTES], content[PUBLIC_KEY_BYTES:_HEAD_BYTES]
+    payload = content[_HEAD_BYTES:]
+    return Signed(pk, sig, payload, _decoders[kind].decode(payload))
 
 
 def _decode(payload: bytes, node_id: str) -> Record:
@@ -348,8 +375,7 @@ def check_time(record: Record, now_ms: int) -> None:
 
 def lifetime_ms(record: Record) -> int:
     """How long such a record may live."""
-    ends_another = isinstance(record, AgentRecord) and record.withdrawn
-    return WITHDRAWN_LIFETIME_MS if ends_another else LIFETIME_MS
+    return WITHDRAWN_LIFETIME_MS if is_withdrawal(record) else LIFETIME_MS
 
 
 def supersedes(new: Signed, old: Signed) -> bool:
@@ -360,13 +386,18 @@ def supersedes(new: Signed, old: Signed) -> bool:
     """
     if new.key != old.key:
         raise ValueError(f"{new.key} and {old.key} are not about the same thing")
-    return _rank(new) > _rank(old)
+    return rank(new) > rank(old)
 
 
-def _rank(signed: Signed) -> tuple[int, int, bool, bytes]:
-    record = signed.record
-    withdrawn = isinstance(record, AgentRecord) and record.withdrawn
-    return record.epoch, record.seq, withdrawn, signed.payload
+def rank(record: Signed | Unproven) -> tuple[int, int, bool, bytes]:
+    """By what records with the same key are ordered; the greatest one counts."""
+    said = record.record
+    return said.epoch, said.seq, is_withdrawal(said), record.payload
+
+
+def is_withdrawal(record: Record) -> bool:
+    """Whether it ends an agent instead of offering it."""
+    return isinstance(record, AgentRecord) and record.withdrawn
 
 
 def is_live(record: AgentRecord, node_epoch: int | None) -> bool:

@@ -9,7 +9,9 @@ there is no foreign lock to wait for.
 
 Only one connection ever writes or checkpoints. SQLite before 3.51.3 can damage a database when two
 connections do so at the same instant, so a checkpoint borrows the writing connection in a short
-thread while new writes wait in line and reads go on over a second, read-only connection.
+thread while new writes wait in line and reads go on over a second, read-only connection. Most of a
+checkpoint is waiting for the disk to have the WAL; that is done before, while writes go on, and
+they wait a third as long (8 ms instead of 26 for 8,000 pages).
 
 WAL with ``synchronous=NORMAL``: what was acknowledged survives the death of the process, not
 necessarily a power cut. What must survive that as well (who is let in, and who no more) is written
@@ -22,6 +24,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
@@ -36,8 +39,9 @@ log = logging.getLogger("aios_nb.store")
 
 T = TypeVar("T")
 
-CHECKPOINT_PAGES = 12_000
-"""Pages in the WAL (48 MB) after which it is folded back into the database."""
+CHECKPOINT_PAGES = 4_000
+"""Pages in the WAL (16 MB) after which it is folded back into the database: writes wait for 3 to
+7 ms then, with three times as many for 6 to 9."""
 PAGES_PER_COMMIT = 5
 """Roughly, besides one per row: rows of many conversations touch many pages of their index."""
 BATCH_WRITES = 512
@@ -136,6 +140,8 @@ class Store:
         self._crowded = False
         """The last commit was shared: wait for others before the next one too."""
         self._pages = 0
+        self._syncing = False
+        """The WAL is on its way to the disk, before a checkpoint."""
         self._checkpoint: asyncio.Future[None] | None = None
         self._closed = False
 
@@ -249,8 +255,8 @@ class Store:
         while self._waiting:
             batch, self._waiting = self._waiting[:BATCH_WRITES], self._waiting[BATCH_WRITES:]
             self._commit(batch)
-        if self._pages >= CHECKPOINT_PAGES and self.mode == "wal":
-            self._start_checkpoint()
+        if self._pages >= CHECKPOINT_PAGES and self.mode == "wal" and not self._syncing:
+            self._start_sync()
 
     def _commit(self, batch: Sequence[_Write]) -> None:
         try:
@@ -289,6 +295,26 @@ class Store:
         return self._reader.execute(sql, params).fetchall()
 
     # Upkeep --------------------------------------------------------------------------
+
+    def _start_sync(self) -> None:
+        """Have the disk take the WAL, and then fold it back."""
+        loop = asyncio.get_running_loop()
+        self._syncing = True
+
+        def work() -> None:
+            try:
+                _sync(self.path.with_name(f"{self.path.name}-wal"))
+            except OSError as error:  # the checkpoint will say so again, and does no harm
+                log.warning("the log of the database was not synced: %s", error)
+            with contextlib.suppress(RuntimeError):  # the loop may be gone at exit
+                loop.call_soon_threadsafe(finish)
+
+        def finish() -> None:
+            self._syncing = False
+            if not self._closed and self._checkpoint is None:
+                self._start_checkpoint()
+
+        threading.Thread(target=work, name="aios-sync", daemon=True).start()
 
     def _start_checkpoint(self) -> None:
         loop = asyncio.get_running_loop()
@@ -331,6 +357,15 @@ class Store:
 
 _Done = Callable[[Any, Exception | None], None]
 _Write = tuple[Callable[[Tx], Any], _Done]
+
+
+def _sync(file: Path) -> None:
+    """Wait until the disk has this file. No lock of SQLite is on it that closing could drop."""
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        getattr(os, "fdatasync", os.fsync)(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _nobody(_value: Any, _error: Exception | None) -> None:

@@ -31,6 +31,9 @@ from aios_nb.records import (
     next_seq,
     node_record,
     parse,
+    peek,
+    rank,
+    reread,
     sign_record,
     supersedes,
     withdrawal,
@@ -487,3 +490,29 @@ def test_garbage_is_refused_before_any_signature_is_checked(monkeypatch: pytest.
         with pytest.raises(RecordError):
             parse(ALICE.public_key + bytes(64) + payload)
     assert checked == []
+
+
+# Proving
+
+
+@pytest.mark.parametrize("record", [agent(), node()])
+def test_a_peek_reads_what_parse_reads_and_proves_it_only_when_asked(
+    record: Record, monkeypatch: pytest.MonkeyPatch
+):
+    whole = sign_record(ALICE, record)
+    claim = peek(whole.to_bytes())
+    assert (claim.record, claim.payload, rank(claim)) == (record, whole.payload, rank(whole))
+    assert claim.prove() == whole
+    forged = peek(whole.pk + bytes(64) + whole.payload)
+    assert forged.record == record
+    with pytest.raises(RecordError, match="signature"):
+        forged.prove()
+    monkeypatch.setattr(records, "verify", lambda *_: pytest.fail("checked a signature"))
+    assert peek(whole.to_bytes()) == claim
+    assert reread(whole.to_bytes(), record.type) == whole
+
+
+def test_what_is_read_again_keeps_its_unknown_fields():
+    content = packed(fields_of(agent(), later="something"))
+    assert reread(content, "agent") == parse(content)
+    assert reread(content, "agent").to_bytes() == content

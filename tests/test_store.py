@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -151,23 +152,122 @@ def test_writes_go_on_while_a_checkpoint_runs(
 
     async def main() -> None:
         opened = Store.open(tmp_path / "a.db")
-        started = 0
+        started = written = 0
+        enough = asyncio.Event()
         original = opened._start_checkpoint
 
         def counted() -> None:
             nonlocal started
             started += 1
             original()
+            if started == 10:
+                enough.set()
 
         monkeypatch.setattr(opened, "_start_checkpoint", counted)
-        for round_ in range(20):
-            await asyncio.gather(*(opened.write(put(f"{round_}.{n}")) for n in range(10)))
-        assert started >= 10
-        assert len(keys(opened)) == 200
+        async with asyncio.timeout(60):
+            while not enough.is_set():
+                await asyncio.gather(*(opened.write(put(f"{written}.{n}")) for n in range(10)))
+                written += 1
+        assert len(keys(opened)) == written * 10
         await opened.close()
 
     asyncio.run(main())
     assert not (tmp_path / "a.db-wal").exists()
+
+
+def checkpoints(opened: Store, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Set when one begins."""
+    begun = asyncio.Event()
+    original = opened._start_checkpoint
+
+    def told() -> None:
+        original()
+        begun.set()
+
+    monkeypatch.setattr(opened, "_start_checkpoint", told)
+    return begun
+
+
+def test_writes_are_committed_while_the_disk_takes_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "CHECKPOINT_PAGES", 10)
+    begun, go_on = threading.Event(), threading.Event()
+    synced: list[Path] = []
+
+    def slow_disk(file: Path) -> None:
+        synced.append(file)
+        begun.set()
+        assert go_on.wait(60)
+
+    monkeypatch.setattr(store, "_sync", slow_disk)
+
+    async def main() -> None:
+        opened = Store.open(tmp_path / "a.db")
+        folded = checkpoints(opened, monkeypatch)
+        await asyncio.gather(*(opened.write(put(f"before {n}")) for n in range(10)))
+        assert await asyncio.to_thread(begun.wait, 60)
+        async with asyncio.timeout(60):
+            await asyncio.gather(*(opened.write(put(f"during {n}")) for n in range(20)))
+        assert len(keys(opened)) == 30
+        assert not folded.is_set()
+        go_on.set()
+        async with asyncio.timeout(60):
+            await folded.wait()
+        await opened.close()
+
+    asyncio.run(main())
+    assert synced == [tmp_path / "a.db-wal"]
+
+
+def test_a_store_closes_while_the_disk_takes_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "CHECKPOINT_PAGES", 10)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow_disk(_: Path) -> None:
+        begun.set()
+        assert go_on.wait(60)
+
+    monkeypatch.setattr(store, "_sync", slow_disk)
+
+    async def main() -> None:
+        opened = Store.open(tmp_path / "a.db")
+        folded = checkpoints(opened, monkeypatch)
+        await asyncio.gather(*(opened.write(put(f"{n}")) for n in range(10)))
+        assert await asyncio.to_thread(begun.wait, 60)
+        await opened.close()
+        [syncing] = [each for each in threading.enumerate() if each.name == "aios-sync"]
+        go_on.set()
+        await asyncio.to_thread(syncing.join, 60)
+        await asyncio.sleep(0)
+        assert not folded.is_set()
+
+    asyncio.run(main())
+    assert len(keys(Store.open(tmp_path / "a.db"))) == 10
+
+
+def test_a_log_that_cannot_be_synced_is_folded_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(store, "CHECKPOINT_PAGES", 10)
+
+    def broken_disk(_: Path) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(store, "_sync", broken_disk)
+
+    async def main() -> None:
+        opened = Store.open(tmp_path / "a.db")
+        folded = checkpoints(opened, monkeypatch)
+        await asyncio.gather(*(opened.write(put(f"{n}")) for n in range(10)))
+        async with asyncio.timeout(60):
+            await folded.wait()
+        await opened.close()
+
+    asyncio.run(main())
+    assert "was not synced" in caplog.text
 
 
 def test_closing_commits_what_waits_and_refuses_what_comes_later(tmp_path: Path) -> None:

@@ -13,10 +13,11 @@ from zoneinfo import ZoneInfo, available_timezones
 from aios_nb.agents.calc import calculate
 from aios_nb.agents.context import AsyncContext
 from aios_nb.agents.definition import Definition, describe
+from aios_nb.agents.library.librarian import Librarian
 from aios_nb.envelope import AgentRow
 from aios_nb.errors import AgentFailed
 
-BUILTIN_NAMES = frozenset({"echo", "clock", "calc", "concierge"})
+BUILTIN_NAMES = frozenset({"echo", "clock", "calc", "concierge", "librarian"})
 RECOMMENDED = 5
 LISTED = 20
 _ABOUT_SHOWN = 160
@@ -35,7 +36,11 @@ _ABOUT_SITE = re.compile(
 )
 
 
-def builtin_agents(site_name: str, own_rows: Callable[[], Sequence[AgentRow]]) -> list[Definition]:
+def builtin_agents(
+    site_name: str,
+    own_rows: Callable[[], Sequence[AgentRow]],
+    librarian: Librarian | None = None,
+) -> list[Definition]:
     """Their definitions, for a node of that name; ``own_rows`` lists what its owner offers."""
     concierge = _make_concierge(site_name, own_rows)
     return [
@@ -70,6 +75,16 @@ def builtin_agents(site_name: str, own_rows: Callable[[], Sequence[AgentRow]]) -
             examples=["what is this?", "who can help me?"],
             access="private",
             idempotent=True,
+        ),
+        describe(
+            (librarian or Librarian()).answer,
+            name="librarian",
+            about="Finds passages in the notebooks and text files of a folder you name",
+            tags=["search", "files", "notebooks"],
+            examples=["look in ~/notes", "where did I fit the decay curve?"],
+            access="private",
+            idempotent=True,
+            concurrency=1,
         ),
     ]
 

@@ -131,7 +131,7 @@ def running(name: str, arguments: Sequence[str], env: Mapping[str, str]) -> Iter
             env=dict(env),
         )
         try:
-            line = _first_line(process)
+            line = first_line(process)
             start_s = time.perf_counter() - begun
             try:
                 ready = msgspec.json.decode(line)
@@ -142,7 +142,8 @@ def running(name: str, arguments: Sequence[str], env: Mapping[str, str]) -> Iter
             end(process)
 
 
-def _first_line(process: subprocess.Popen[bytes]) -> bytes:
+def first_line(process: subprocess.Popen[bytes]) -> bytes:
+    """What a child says when it is ready; empty if it never does."""
     _, stdout = pipes(process)
     with selectors.DefaultSelector() as selector:
         selector.register(stdout, selectors.EVENT_READ)

@@ -37,7 +37,7 @@ class Backstage:
         return self._reader.context(run.conversation, run.task.agent, run.message_seq)
 
     async def search_from(self, run: Run, words: str, limit: int) -> Sequence[AgentRow]:
-        return self._finder.search(words, limit, run.principal)
+        return await self._finder.search(words, limit, run.principal)
 
     async def call_from(
         self, run: Run, agent: str, text: str, data: Any, files: Sequence[FileRef]

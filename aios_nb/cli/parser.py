@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import math
 import re
 import sys
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from aios_nb._version import __version__
+from aios_nb.cli import numbers, simulations
 from aios_nb.errors import UsageError
 
 _ABOUT = "The Internet of AgentSites: offer agents, find them, talk to them."
@@ -25,10 +25,6 @@ A first look:
 Commands find the node by --node NAME, else AIOS_NODE, else the only one that runs.
 Exit codes: 0 done, 1 failed, 2 asked wrongly, 3 no node running, 130 interrupted.
 """
-_PORT_MAX = 0xFFFF
-_COUNT_MAX = 200
-"""The limit of ``agents.search``."""
-_DAY_S = 86_400
 PASSED_ON = frozenset({"lab", "bench"})
 """Commands whose options belong to another program."""
 _CHOICE = re.compile(r"invalid choice: '([^']*)'")
@@ -95,6 +91,7 @@ def build() -> argparse.ArgumentParser:
     _talking(commands)
     _keeping(commands)
     _rights(commands)
+    _simulating(commands)
     return parser
 
 
@@ -136,9 +133,10 @@ class _Commands:
         json: bool = True,
         passes_on: bool = False,
         node: bool = True,
+        home: bool = True,
         example: str | None = None,
     ) -> argparse.ArgumentParser:
-        parents = [] if passes_on else [self._home]
+        parents = [self._home] if home and not passes_on else []
         parents += [self._node] if node and not passes_on else []
         parents += [self._data] if json and not passes_on else []
         command: argparse.ArgumentParser = self._group.add_parser(
@@ -173,7 +171,7 @@ def _starting(commands: _Commands) -> None:
     )
     up.add_argument("--name", metavar="NAME", help="the node's name (node)")
     up.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
-    up.add_argument("--port", type=_port, default=0, help="port to listen on (a free one)")
+    up.add_argument("--port", type=numbers.port, default=0, help="port to listen on (a free one)")
     up.add_argument(
         "--join",
         metavar="URL[#NODEID]",
@@ -204,6 +202,11 @@ def _starting(commands: _Commands) -> None:
         default=[],
         help="host the agents in it; may be given again",
     )
+    up.add_argument("--library", metavar="DIR", type=_folder, help="where the librarian looks")
+    up.add_argument(
+        "--no-gossip", action="store_true", help="spread nothing; ask joined nodes for agents"
+    )
+    up.add_argument("--no-dht", action="store_true", help="do not look for nodes by asking around")
     up.add_argument(
         "--conformance", action="store_true", help="add the fixtures of public test suites"
     )
@@ -225,7 +228,9 @@ def _finding(commands: _Commands) -> None:
         example='aios-nb search "sum up numbers"',
     )
     search.add_argument("words", metavar="WORDS", nargs="+")
-    search.add_argument("-n", "--limit", metavar="N", type=_count, default=10, help="at most (10)")
+    search.add_argument(
+        "-n", "--limit", metavar="N", type=numbers.count, default=10, help="at most (10)"
+    )
 
 
 def _talking(commands: _Commands) -> None:
@@ -238,7 +243,9 @@ def _talking(commands: _Commands) -> None:
     ask.add_argument("agent", metavar="AGENT", help="its name, or name@nodeid")
     ask.add_argument("text", metavar="TEXT", nargs="*", help="the question; - reads it from a pipe")
     ask.add_argument("--conversation", metavar="C", help="go on in this conversation, or `last`")
-    ask.add_argument("--deadline", metavar="S", type=_seconds, help="wait at most S seconds (60)")
+    ask.add_argument(
+        "--deadline", metavar="S", type=numbers.seconds, help="wait at most S seconds (60)"
+    )
     ask.add_argument(
         "--file", metavar="F", type=Path, action="append", default=[], help="send a file along"
     )
@@ -251,13 +258,17 @@ def _talking(commands: _Commands) -> None:
     which.add_argument(
         "--last", action="store_const", const="last", dest="conversation", help="in the latest one"
     )
-    chat.add_argument("--deadline", metavar="S", type=_seconds, help="wait at most S seconds (60)")
+    chat.add_argument(
+        "--deadline", metavar="S", type=numbers.seconds, help="wait at most S seconds (60)"
+    )
     chat.add_argument("--save", metavar="DIR", type=Path, help="put the answers' files here")
 
 
 def _keeping(commands: _Commands) -> None:
     chats = commands.add("chats", "chats:chats", "list the conversations, the latest first")
-    chats.add_argument("-n", "--limit", metavar="N", type=_count, default=20, help="at most (20)")
+    chats.add_argument(
+        "-n", "--limit", metavar="N", type=numbers.count, default=20, help="at most (20)"
+    )
     history = commands.add("history", "chats:history", "show a conversation")
     _conversation(history, optional=True)
     export = commands.add("export", "chats:export", "write a conversation to a file", json=False)
@@ -282,6 +293,19 @@ def _conversation(command: argparse.ArgumentParser, *, optional: bool = False) -
         default="last",
         help="its id, the start of it, its title, or `last`",
     )
+
+
+def _simulating(commands: _Commands) -> None:
+    simulate = commands.add(
+        "simulate",
+        "simulate:simulate",
+        "try out networks that are not there",
+        node=False,
+        home=False,
+        json=False,
+        example="aios-nb simulate network --nodes 30 --kill 6",
+    )
+    simulations.describe(commands.below(simulate))
 
 
 def _rights(commands: _Commands) -> None:
@@ -324,6 +348,13 @@ def _tokens(commands: _Commands) -> None:
     revoke.add_argument("id", metavar="ID")
 
 
+def _folder(text: str) -> Path:
+    folder = Path(text).expanduser()
+    if not folder.is_dir():
+        raise argparse.ArgumentTypeError(f"there is no folder {text!r}")
+    return folder.absolute()
+
+
 def _join(text: str) -> str:
     from aios_nb.joining import JoinAddress
 
@@ -334,32 +365,3 @@ def _network(text: str) -> str:
     from aios_nb.joining import network_name
 
     return network_name(text)
-
-
-def _port(text: str) -> int:
-    number = _number(text)
-    if not 0 <= number <= _PORT_MAX or number % 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port: 0 to {_PORT_MAX}")
-    return int(number)
-
-
-def _count(text: str) -> int:
-    number = _number(text)
-    if not 1 <= number <= _COUNT_MAX or number % 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number between 1 and {_COUNT_MAX}")
-    return int(number)
-
-
-def _seconds(text: str) -> float:
-    number = _number(text)
-    if not 0 < number <= _DAY_S:
-        raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and {_DAY_S} seconds")
-    return number
-
-
-def _number(text: str) -> float:
-    """NaN for what is no number: it lies between no two limits."""
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan

@@ -100,6 +100,9 @@ def _settings(args: argparse.Namespace) -> Settings:
         allow_hosts=tuple(args.allow_host),
         network=args.network,
         join=addresses(args.join),
+        gossip=not args.no_gossip,
+        dht=not args.no_dht,
+        library=args.library,
         conformance=args.conformance,
     )
 

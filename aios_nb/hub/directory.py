@@ -12,14 +12,13 @@ import hashlib
 import logging
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from aios_nb.access import Access, Principal
 from aios_nb.envelope import AgentRow
 from aios_nb.errors import NoSuchAgent, RecordError
 from aios_nb.hub.news import News
-from aios_nb.hub.words import WordIndex
 from aios_nb.identity import Identity, to_base64url
 from aios_nb.ports import Offer
 from aios_nb.records import (
@@ -27,6 +26,7 @@ from aios_nb.records import (
     RECORD_VERSION,
     TAGS_MAX,
     AgentRecord,
+    NodeRecord,
     Record,
     Scope,
     Signed,
@@ -44,6 +44,8 @@ log = logging.getLogger("aios_nb.hub")
 
 _REF = re.compile(r"([a-z0-9][a-z0-9_-]{0,47})(?:@([a-z2-7]{4,32}))?")
 """A name, alone or with a node's id or the start of one."""
+INDEX_SLACK = 200
+"""Records more or less that are not worth saying."""
 _SHARED = frozenset({Access.NETWORK, Access.PUBLIC})
 
 
@@ -72,11 +74,19 @@ class Directory:
         self._offers: dict[str, Offer] = {}
         self._records: dict[str, Signed] = {}
         self._node_record: Signed | None = None
-        self._place: tuple[str, Scope, tuple[str, str, int]] | None = None
-        self._index = WordIndex()
+        self._place: tuple[str, Scope, Sequence[tuple[str, str, int]]] | None = None
         self._signing = asyncio.Lock()
         """A ``seq`` is read, raised and saved by one at a time."""
         self.news = News()
+        self.on_offer: Callable[[AgentRow, Sequence[str]], None] = lambda _row, _examples: None
+        self.on_end: Callable[[str], None] = lambda _: None
+        """Told of an agent that is offered from now on, and of the id of one that is no more."""
+        self.on_record: Callable[[Signed], None] = lambda _: None
+        """Told of every record of ours, once it is signed and saved."""
+        self.held: Callable[[], int] = lambda: len(self._records)
+        """How many records this node knows; it says so in its own."""
+        self.silent = False
+        """Another process runs with our key in a later life: we publish nothing any more."""
 
     # Publishing --------------------------------------------------------------------------
 
@@ -89,8 +99,9 @@ class Directory:
             else:
                 await self._sign(offer)
             self._offers[offer.name] = offer
-            self._index.put(offer.id, offer.name, offer.card)
-        self.news.tell("replaced" if known else "offered", self._row(offer))
+        row = self._row(offer)
+        self.on_offer(row, offer.card.examples)
+        self.news.tell("replaced" if known else "offered", row)
 
     async def withdrawn(self, name: str) -> None:
         """It is not offered any more; says so under our signature."""
@@ -98,30 +109,39 @@ class Directory:
             offer = self._offers.pop(name, None)
             if offer is None:
                 return
-            self._index.drop(offer.id)
             await self._end_record(name)
+        self.on_end(offer.id)
         self.news.tell("withdrawn", self._row(offer, live=False))
 
-    async def announce(self, name: str, scope: Scope, endpoint: tuple[str, str, int]) -> None:
+    async def announce(
+        self, name: str, scope: Scope, endpoints: Sequence[tuple[str, str, int]]
+    ) -> None:
         """Sign where this node is, as seen from ``scope``."""
         async with self._signing:
-            await self._announce(name, scope, endpoint)
+            await self._announce(name, scope, endpoints)
 
-    async def _announce(self, name: str, scope: Scope, endpoint: tuple[str, str, int]) -> None:
-        self._place = (name, scope, endpoint)
+    async def _announce(
+        self, name: str, scope: Scope, endpoints: Sequence[tuple[str, str, int]]
+    ) -> None:
+        self._place = (name, scope, endpoints)
         key = f"node/{self.network}/{self.node_id}/{scope}"
         record = node_record(
             net=self.network,
             node=self.node_id,
             name=name,
             scope=scope,
-            endpoints=[endpoint],
+            endpoints=endpoints,
             seq=self._next_seq(key),
             epoch=self._epoch,
             now_ms=_now_ms(),
-            index=len(self._records),
+            index=self.held(),
         )
         self._node_record = await self._keep(record)
+
+    def records(self) -> list[Signed]:
+        """All our records that are good now."""
+        own = [] if self._node_record is None else [self._node_record]
+        return [*own, *self._records.values()]
 
     def node_record(self) -> bytes | None:
         """Our record of this node, signed."""
@@ -141,11 +161,21 @@ class Directory:
         soon = _now_ms() + LIFETIME_MS // 2
         async with self._signing:
             signed = self._node_record
-            if self._place is not None and signed is not None and signed.record.exp < soon:
+            stale = isinstance(signed, Signed) and (
+                signed.record.exp < soon or self._grew(signed.record)
+            )
+            if self._place is not None and stale:
                 await self._announce(*self._place)
             for name, signed in list(self._records.items()):
                 if signed.record.exp < soon and name in self._offers:
                     await self._sign(self._offers[name])
+
+    def _grew(self, said: Record) -> bool:
+        """Whether we hold another number of records by now than we say, by far."""
+        if not isinstance(said, NodeRecord):
+            return False
+        held = self.held()
+        return abs(held - said.index) > max(INDEX_SLACK, said.index // 2)
 
     async def _sign(self, offer: Offer) -> None:
         card = offer.card
@@ -185,6 +215,8 @@ class Directory:
             )
 
         await self._store.write(apply)
+        if not self.silent:
+            self.on_record(signed)
         return signed
 
     def _next_seq(self, key: str) -> int:
@@ -224,21 +256,10 @@ class Directory:
         hint = f"did you mean {' or '.join(near)}?" if near else "`aios-nb agents` lists them"
         return NoSuchAgent(f"no such agent: {ref[:96]}", hint=hint, near=near)
 
-    def search(self, words: str, limit: int, caller: Principal) -> Sequence[AgentRow]:
-        offers = {offer.id: offer for offer in self._visible(caller)}
-        rows = [
-            self._row(offers[match.key], score=match.score, why=match.why)
-            for match in self._index.search(words)
-            if match.key in offers
-        ]
-        return rows[:limit]
-
     def _visible(self, caller: Principal) -> list[Offer]:
         return [offer for offer in self._offers.values() if caller.may_call(offer.access)]
 
-    def _row(
-        self, offer: Offer, *, live: bool = True, score: float = 0.0, why: str = ""
-    ) -> AgentRow:
+    def _row(self, offer: Offer, *, live: bool = True) -> AgentRow:
         return AgentRow(
             offer.id,
             offer.name,
@@ -249,8 +270,6 @@ class Directory:
             live=live,
             verified=True,  # our own
             access=offer.access.value,
-            score=score,
-            why=why,
         )
 
     def own(self, ref: str, caller: Principal) -> tuple[Offer, Signed | None]:

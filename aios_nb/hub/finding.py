@@ -1,7 +1,7 @@
 """From what was typed to an agent: of this node, or of another that it knows.
 
 A bare name is this node's agent, else the one it was used for before, else the only one that the
-joined nodes have. ``name@nodeid`` needs nobody: it says who must answer, and the link proves it.
+network has. ``name@nodeid`` needs nobody: it says who must answer, and the link proves it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from aios_nb.access import Caller, Principal
@@ -17,6 +17,7 @@ from aios_nb.envelope import NODE_ID, AgentRow
 from aios_nb.errors import AgentFailed, ConnectionLost, NoSuchAgent, RpcError, Unreachable
 from aios_nb.hub.bindings import Bindings
 from aios_nb.hub.directory import Directory, read_ref
+from aios_nb.hub.others import Others
 from aios_nb.hub.remote import RemoteAgent, Told, read_card
 from aios_nb.ports import Carrier, Links, Target
 from aios_nb.richtext import one_line
@@ -39,6 +40,8 @@ _PEOPLE = frozenset({Caller.OWNER, Caller.TOKEN})
 """Whose use of a name binds it, and who sees the ids of nodes in errors."""
 
 CarrierFor = Callable[[str], Carrier]
+AskSites = Callable[[str], Awaitable[Sequence[str]]]
+Search = Callable[[str, int, Principal], Awaitable[Sequence[AgentRow]]]
 
 
 class Finding:
@@ -58,7 +61,10 @@ class Finding:
         self._clock = clock
         self._links: Links | None = None
         self._carrier_for: CarrierFor | None = None
-        self._linked: Callable[[], Iterable[str]] = tuple
+        self._nodes: Callable[[], Iterable[str]] = tuple
+        self._others: Others | None = None
+        self._ask_sites: AskSites | None = None
+        self._search: Search | None = None
         self._used = bindings.nodes()
         self._confirmed: dict[str, float] = {}
         """When the node of a bound name was last asked whether it still has that agent."""
@@ -67,12 +73,22 @@ class Finding:
         self,
         links: Links,
         carrier_for: CarrierFor,
-        linked: Callable[[], Iterable[str]] = tuple,
+        nodes: Callable[[], Iterable[str]] = tuple,
+        others: Others | None = None,
+        search: Search | None = None,
+        ask_sites: AskSites | None = None,
     ) -> None:
-        """The way to other nodes, who carries tasks to one, and which have a link right now."""
+        """The way to other nodes, who carries tasks to one, and which nodes are there right now.
+
+        ``others`` are the agents that the network tells of; ``search`` finds among all;
+        ``ask_sites`` gives the ids of a name that larger sites know of.
+        """
         self._links = links
         self._carrier_for = carrier_for
-        self._linked = linked
+        self._nodes = nodes
+        self._others = others
+        self._search = search
+        self._ask_sites = ask_sites
 
     # Without asking anyone -------------------------------------------------------------------
 
@@ -95,8 +111,8 @@ class Finding:
             return self._named_here(ref, caller)
         return self._far(name, bound.partition("@")[2], caller)
 
-    def search(self, words: str, limit: int, caller: Principal) -> Sequence[AgentRow]:
-        return self._directory.search(words, limit, caller)
+    async def search(self, words: str, limit: int, caller: Principal) -> Sequence[AgentRow]:
+        return () if self._search is None else await self._search(words, limit, caller)
 
     def _named_here(self, ref: str, caller: Principal) -> Target:
         try:
@@ -133,10 +149,13 @@ class Finding:
 
     def _known(self) -> set[str]:
         joined = self._links.joined() if self._links is not None else ()
-        return {self._directory.node_id, *self._used, *joined, *self._linked()}
+        return {self._directory.node_id, *self._used, *joined, *self._nodes()}
 
     def _no_such(self, ref: str, caller: Principal) -> NoSuchAgent:
-        more = self._bindings.names() if caller.kind in _PEOPLE else ()
+        more: list[str] = []
+        if caller.kind in _PEOPLE:
+            more += self._bindings.names()
+            more += self._others.names() if self._others is not None else ()
         return self._directory.no_such(ref, caller, more)
 
     def _several(self, ref: str, ids: Collection[str], caller: Principal) -> NoSuchAgent:
@@ -148,7 +167,7 @@ class Finding:
             near=list(ids),
         )
 
-    # Asking joined nodes ---------------------------------------------------------------------
+    # Asking others ---------------------------------------------------------------------------
 
     async def seek(self, ref: str, caller: Principal) -> Target:
         try:
@@ -209,14 +228,20 @@ class Finding:
         )
 
     async def _who_offers(self, name: str) -> list[str]:
-        """The ids of all agents of that name on joined nodes that answer, asked at once."""
+        """The ids of all agents of that name that the network tells of or a joined node has.
+
+        Only joined nodes are asked, all at once: an agent for known nodes has no record.
+        """
         if self._links is None:
             return []
         await self._links.met(ASK_S)
-        nodes = sorted(set(self._links.joined()) - {self._directory.node_id})
-        ids = [f"{name}@{node}" for node in nodes]
+        told = self._others.named(name) if self._others is not None else []
+        nodes = set(self._links.joined()) - {self._directory.node_id}
+        ids = sorted({f"{name}@{node}" for node in nodes} - set(told))
         answers = await asyncio.gather(*(self._offers(agent) for agent in ids))
-        return [agent for agent, offered in zip(ids, answers, strict=True) if offered]
+        asked = {agent for agent, offered in zip(ids, answers, strict=True) if offered}
+        elsewhere = await self._ask_sites(name) if self._ask_sites is not None else ()
+        return sorted({*told, *asked, *elsewhere})
 
     async def _offers(self, agent: str) -> bool | None:
         """Whether its node says that it has this agent; None if it says nothing useful."""

@@ -33,8 +33,8 @@ class Hub:
     def list(self, principal: Principal, _: p.Nothing) -> dict[str, Any]:
         return {"agents": self._directory.rows(principal)}
 
-    def search(self, principal: Principal, params: p.Search) -> dict[str, Any]:
-        return {"agents": self._directory.search(params.query, params.limit, principal)}
+    async def search(self, principal: Principal, params: p.Search) -> dict[str, Any]:
+        return {"agents": await self._finding.search(params.query, params.limit, principal)}
 
     def card(
         self, principal: Principal, params: p.Agent

@@ -167,10 +167,13 @@ class Guard:
         self._hosts = frozenset(hosts)
         self._origins = frozenset(origins)
 
+    def answers_to(self, host: str | None) -> bool:
+        """Whether a Host is one of ours."""
+        return host in self._hosts or (host or "").lower() in self._hosts
+
     def screen(self, headers: Mapping[str, str], peer: Peer = NOBODY) -> Refusal | None:
         """The refusal of a request under a wrong name or from a foreign page."""
-        host = headers.get("Host")
-        if host not in self._hosts and (host or "").lower() not in self._hosts:
+        if not self.answers_to(headers.get("Host")):
             return self.refuse(_WRONG_HOST, headers, peer)
         origin = headers.get("Origin")
         if origin is not None and origin not in self._origins:

@@ -79,4 +79,6 @@ METHODS: tuple[Method, ...] = (
     Method("blobs.put", p.BlobPut, _TOKEN),
     Method("blobs.get", p.BlobGet, _TOKEN_OR_LINK),
     Method("aios.message", p.Message, _LINK),
+    Method("gossip.packet", p.Packet, _LINK),
+    Method("gossip.sync", p.Sync, _LINK),
 )

@@ -23,14 +23,15 @@ from aios_nb.wire.connection import Connection, Listener, next_piece
 from aios_nb.wire.dispatch import Dispatcher
 from aios_nb.wire.guard import NEEDS_TOKEN, WRONG_TOKEN, Guard, Need, Refusal
 from aios_nb.wire.methods import Answers
+from aios_nb.wire.porch import LET_THROUGH_PER_TURN, Porch, Shuts, is_held_back, never
 from aios_nb.wire.replies import head_reply, json_reply, nothing, refused
 from aios_nb.wire.sse import Events
 
 log = logging.getLogger(__name__)
 
 BACKLOG = 1024
-ACCEPTED_PER_TURN = 2
-"""New connections, so that a crowd at the door does not hold up those who are in."""
+PEER = "aios-peer-1"
+"""The subprotocol of links to other nodes."""
 PORT_MAX = 65_535
 STOP_WAIT_S = 1.0
 """How long answers that are being written may take when the server stops."""
@@ -94,7 +95,7 @@ class Server:
         """Open streams, and whose they are."""
         self._shut_out: set[str] = set()
         self._listener: Listener | None = None
-        self._accepting: asyncio.Server | None = None
+        self._accepting: asyncio.Server | Porch | None = None
         self._too_large = Refusal(
             413, f"a request may have {self._limits.body_bytes / MB:g} MB at most"
         )
@@ -116,12 +117,23 @@ class Server:
             log.info("this system does not tell whose a connection is: the token alone decides")
         self._guard.bound(chosen)
         self._listener = Listener(self._answer, self._limits, by_uid=by_uid)
-        loop = asyncio.get_running_loop()
-        self._accepting = await loop.create_server(
-            self._listener, sock=bound, backlog=ACCEPTED_PER_TURN
-        )
-        bound.listen(BACKLOG)  # asyncio takes one number for the queue and for a turn of its loop
+        self._accepting = await self._accept(bound, self._listener)
         return address, chosen
+
+    async def _accept(self, bound: socket.socket, listener: Listener) -> asyncio.Server | Porch:
+        if is_held_back():
+            peer = self._links.get(PEER)
+            return Porch(
+                bound,
+                listener,
+                subprotocol=PEER,
+                turns_away=peer.turns_away if isinstance(peer, Shuts) else never,
+                answers_to=self._guard.answers_to,
+            )
+        loop = asyncio.get_running_loop()
+        accepting = await loop.create_server(listener, sock=bound, backlog=LET_THROUGH_PER_TURN)
+        bound.listen(BACKLOG)  # asyncio takes one number for the queue and for a turn of its loop
+        return accepting
 
     def shut_out(self, caller: str) -> None:
         """Let go of a caller whose token is good no more: its sockets, streams and answers."""
@@ -286,7 +298,7 @@ class Server:
         offered = [name.strip() for name in _all(request, "Sec-WebSocket-Protocol")]
         link = next((self._links[name] for name in offered if name in self._links), None)
         if link is None:
-            if "aios-peer-1" in offered:
+            if PEER in offered:
                 return _refused(request, Refusal(400, "peer links are not enabled on this node"))
             hint = f"name the subprotocol {websocket.SUBPROTOCOL}"
             return _refused(

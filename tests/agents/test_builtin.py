@@ -35,7 +35,7 @@ def with_builtins(play):
 def test_they_are_private_built_in_and_safe_to_run_again(with_builtins):
     async def scene(house):
         hosted = house.host.listing()
-        assert [h.name for h in hosted] == ["calc", "clock", "concierge", "echo"]
+        assert [h.name for h in hosted] == ["calc", "clock", "concierge", "echo", "librarian"]
         assert all(h.builtin and h.access is Access.PRIVATE and h.idempotent for h in hosted)
 
     with_builtins(scene)

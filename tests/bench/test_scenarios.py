@@ -5,15 +5,28 @@ import pytest
 from aios_nb.bench.generator import Generator
 from aios_nb.bench.report import table
 from aios_nb.bench.results import INFORMATION, Bench
-from aios_nb.bench.scenarios import SCENARIOS, beside, crowd, levels, links, rpc, startup, streams
+from aios_nb.bench.scenarios import (
+    SCENARIOS,
+    beside,
+    crowd,
+    dht,
+    levels,
+    links,
+    rpc,
+    search,
+    startup,
+    streams,
+)
 
 TINY = {
     rpc: {"WARM_UP_S": 0.02, "WINDOW_S": 0.05, "CONCURRENCIES": (3,)},
     beside: {"BUSY_S": 0.1, "ALONE_S": 0.02, "STORE_S": 0.05},
     levels: {"LOADS": ((6, 3),), "ROUNDS_MIN": 1, "SPAWN_LOAD": (4, 2), "QUICK_STACK": (2, 2)},
+    dht: {"QUICK_SIZES": (8,), "QUICK_GETS": 6, "STOCK_AFTER_KILL": 1},
     crowd: {"WINDOW_S": 0.1, "SETTLE_S": 0.1},
     startup: {"LOAD_S": 0.05},
     links: {"IDLE_LINKS": 5, "SETTLE_S": 0.0, "WINDOW_S": 0.05, "STREAMS": ((1, 400), (3, 20))},
+    search: {"QUICK_COUNTS": (300,), "QUICK_QUESTIONS": 30},
     streams: {"SHAPES": ((1, 20), (3, 5))},
 }
 """A look at every line instead of a measurement."""

@@ -46,6 +46,8 @@ def node(tmp_path: Path) -> Iterator[Make]:
     ) -> TestSite:
         others = [join] if isinstance(join, (TestSite, str)) else join
         settings["join"] = tuple(map(_address, others))
+        # Only by the links a test makes, and no way around them.
+        settings = {"gossip": False, "dht": False, **settings}
         site = TestSite(home or tmp_path / name, agents, name=name, **settings)
         sites.append(site)
         return site

@@ -71,7 +71,8 @@ def test_search_puts_the_agent_for_the_job_first_and_says_why(site: TestSite) ->
 
 def test_the_listing_is_complete(site: TestSite) -> None:
     names = [row["name"] for row in site.call("agents.list")["agents"]]
-    assert names == sorted(["adder", "calc", "clock", "concierge", "diary", "echo", "weather"])
+    builtin = ["calc", "clock", "concierge", "echo", "librarian"]
+    assert names == sorted([*builtin, "adder", "diary", "weather"])
 
 
 def test_shared_agents_have_a_signed_record_and_private_ones_none(site: TestSite) -> None:
@@ -159,9 +160,12 @@ def test_the_well_known_page_is_the_signed_place_of_the_node(site: TestSite) -> 
     assert isinstance(record, NodeRecord)
     assert page["node_id"] == record.node == site.node.node_id
     assert record.scope == "loopback"
-    assert [tuple(end) for end in [(e.kind, e.host, e.port) for e in record.endpoints]] == [
-        ("http", "127.0.0.1", int(site.node.url.rsplit(":", 1)[1]))
+    port = int(site.node.url.rsplit(":", 1)[1])
+    assert [(end.kind, end.host) for end in record.endpoints] == [
+        ("http", "127.0.0.1"),
+        ("udp", "127.0.0.1"),
     ]
+    assert record.endpoints[0].port == port
 
 
 def test_a_withdrawn_stand_in_gives_the_built_in_back(site: TestSite) -> None:

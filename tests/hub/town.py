@@ -62,7 +62,7 @@ class House:
         )
         self.bindings = Bindings(self.store)
         self.finding = Finding(self.directory, self.bindings, clock=lambda: self.now)
-        self.finding.connect(self, FarCarrier, linked=lambda: self.town.linked)
+        self.finding.connect(self, FarCarrier, nodes=lambda: self.town.linked)
         self.hub = Hub(self.directory, self.finding, self.directory.withdrawn)
 
     async def restart(self) -> None:

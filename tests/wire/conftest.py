@@ -21,12 +21,12 @@ from aios_nb.identity import Identity, answer_hello
 from aios_nb.wire.dispatch import Dispatcher
 from aios_nb.wire.guard import Guard, Scoped
 from aios_nb.wire.methods import METHODS, Method
-from aios_nb.wire.server import Server
+from aios_nb.wire.server import Link, Server
 from aios_nb.wire.websocket import SUBPROTOCOL
 
 TOKEN = "the-right-token-of-43-characters-or-so-long"
 SECRET = "a sentence nobody outside may read"
-ROOMS = ("node", "nodes", "tokens", "agents", "chat", "aios", "blobs")
+ROOMS = ("node", "nodes", "tokens", "agents", "chat", "aios", "blobs", "gossip")
 OPEN_LIMITS = Limits(refused_per_s=1e6)
 """For tests that are refused on purpose, again and again."""
 
@@ -279,6 +279,7 @@ def serving(tmp_path: Path) -> Callable[..., contextlib.AbstractAsyncContextMana
         conformance: bool = False,
         allow_hosts: tuple[str, ...] = (),
         public_url: str | None = None,
+        links: Mapping[str, Link] | None = None,
     ) -> AsyncIterator[Site]:
         identity = Identity.generate()
         calls: list[tuple[str, Principal, Any]] = []
@@ -300,6 +301,7 @@ def serving(tmp_path: Path) -> Callable[..., contextlib.AbstractAsyncContextMana
             lambda nonce: answer_hello(identity, nonce, port),
             lambda: {"v": 1, "node_id": identity.node_id, "record": "AAAA"},
             limits=limits,
+            links=links,
         )
         _, port = await server.start("127.0.0.1", 0)
         site = Site(server, port, identity)

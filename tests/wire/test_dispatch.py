@@ -64,7 +64,9 @@ class Recorder:
 
 def dispatcher(*extra: Method) -> tuple[Dispatcher, Recorder]:
     room = Recorder()
-    rooms = dict.fromkeys(("node", "nodes", "tokens", "agents", "chat", "aios", "blobs"), room)
+    rooms = dict.fromkeys(
+        ("node", "nodes", "tokens", "agents", "chat", "aios", "blobs", "gossip"), room
+    )
     return Dispatcher(rooms, extra=extra), room
 
 

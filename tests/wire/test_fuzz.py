@@ -14,7 +14,7 @@ from aios_nb.config import Limits
 
 INPUTS = 3000
 AT_ONCE = 50
-PATIENCE_S = 0.03
+PATIENCE_S = 0.1
 """How long an answer is listened for; many inputs deserve none."""
 LIMITS = Limits(
     refused_per_s=1e6, header_wait_s=0.2, body_wait_s=0.2, hello_wait_s=0.2, body_bytes=50_000

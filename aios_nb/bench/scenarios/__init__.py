@@ -5,14 +5,16 @@ from __future__ import annotations
 from aios_nb.bench.results import Scenario
 from aios_nb.bench.scenarios.beside import BUSY, STORE
 from aios_nb.bench.scenarios.crowd import CROWDS
+from aios_nb.bench.scenarios.dht import DHT
 from aios_nb.bench.scenarios.far import FAR
 from aios_nb.bench.scenarios.levels import LEVELS, SPAWN
 from aios_nb.bench.scenarios.links import LINKS
 from aios_nb.bench.scenarios.peer import PEER
 from aios_nb.bench.scenarios.rpc import CHAT, RPC
+from aios_nb.bench.scenarios.search import SEARCH
 from aios_nb.bench.scenarios.startup import STARTUP
 from aios_nb.bench.scenarios.streams import STREAM
 
 SCENARIOS: tuple[Scenario, ...] = (
-    RPC, CHAT, STREAM, PEER, FAR, LINKS, CROWDS, STORE, BUSY, LEVELS, SPAWN, STARTUP,
+    RPC, CHAT, STREAM, PEER, FAR, LINKS, CROWDS, DHT, STORE, BUSY, LEVELS, SPAWN, STARTUP, SEARCH,
 )  # fmt: skip

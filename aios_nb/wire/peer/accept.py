@@ -81,13 +81,21 @@ class Door:
         self._known = Bucket(per_s * KNOWN_PER_STRANGER, clock)
         self._half_open: dict[object, Channel] = {}
 
-    async def serve(self, request: web.BaseRequest, _: Principal) -> web.StreamResponse:
+    @property
+    def serve(self) -> Door:
+        """The door itself, which is a link that can be asked beforehand whether it is shut."""
+        return self
+
+    def turns_away(self) -> Refusal | None:
+        """Who knocks now can only be one more stranger; who it is need not be asked."""
+        return _LATER if self._strangers.is_empty and not self._expected() else None
+
+    async def __call__(self, request: web.BaseRequest, _: Principal) -> web.StreamResponse:
         """Hold a link over the upgraded connection until either side ends it."""
         if "Origin" in request.headers:
             return _turned_away(_FROM_A_PAGE)
-        if self._strangers.is_empty and not self._expected():
-            # It can only be one more stranger; who it is need not be asked.
-            return _turned_away(_LATER)
+        if (refusal := self.turns_away()) is not None:
+            return _turned_away(refusal)
         ws: web.WebSocketResponse[Any] = web.WebSocketResponse(
             protocols=(SUBPROTOCOL,),
             compress=False,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -46,8 +46,20 @@ REVIEW_TICKS = 10
 """Run files come and go: what a node may do is looked up again after so many ticks."""
 
 
+Places = Mapping[str, Scope]
+"""URLs that others told, each with the scope it must stay within."""
+
+
 def _nowhere(_: str) -> Sequence[str]:
     return ()
+
+
+def _untold(_: str) -> Places:
+    return {}
+
+
+async def _unheard_of(_: str) -> Places:
+    return {}
 
 
 def _nothing(_: str) -> None:
@@ -68,6 +80,8 @@ class PeerLinks:
         standing: Callable[[str], Caller | None],
         known: Callable[[], Iterable[str]] | None = None,
         lookup: Callable[[str], Sequence[str]] = _nowhere,
+        told: Callable[[str], Places] = _untold,
+        ask_around: Callable[[str], Awaitable[Places]] = _unheard_of,
         record: Callable[[], bytes | None] = lambda: None,
         pins: Pins | None = None,
         on_up: Callable[[str], None] = _nothing,
@@ -78,6 +92,7 @@ class PeerLinks:
     ) -> None:
         """``standing`` says what a node is here (None: blocked), ``lookup`` where it may be (URLs).
 
+        ``told`` is what its own signed record says of that, ``ask_around`` what others find out.
         ``known`` lists the nodes that are no strangers; left out, any may be one of them.
         ``record`` gives this node's own signed record. ``on_up`` and ``on_down`` are told when a
         node has a link and when it has none any more. A ``wide`` node may stand behind a proxy:
@@ -91,6 +106,8 @@ class PeerLinks:
         self._standing = standing
         self._known = known
         self._lookup = lookup
+        self._told = told
+        self._ask_around = ask_around
         self._record = record
         self._on_up = on_up
         self._on_down = on_down
@@ -186,6 +203,14 @@ class PeerLinks:
         """The nodes that have a link now, by id."""
         return tuple(self._links)
 
+    def scope(self, node_id: str) -> Scope | None:
+        """How far that node is away, by the address of its link; None without a link."""
+        link = self.link(node_id)
+        return None if link is None else self._over(link)
+
+    def _over(self, link: PeerLink) -> Scope | None:
+        return Scope.GLOBAL if self._wide and not link.dialled else scope_of(link.address)
+
     def join(self, url: str, expects: str | None = None) -> None:
         """Keep a link to the node at ``url``, from now on.
 
@@ -253,29 +278,44 @@ class PeerLinks:
     async def _seek(self, node_id: str) -> PeerLink:
         """Try the addresses of that node, one after the other. Raises ``NoLink``."""
         seen = self._book.get(node_id)
-        joined = self._joins.urls(node_id)
-        places: dict[str, Scope | None] = dict.fromkeys(joined)
+        places: dict[str, Scope | None] = dict.fromkeys(self._joins.urls(node_id))
         places |= {url.rstrip("/"): None for url in self._lookup(node_id)}
-        if seen is not None:
-            places |= {url: seen.scope for url in seen.urls if url not in places}
-        reasons: dict[str, str] = {}
+        heard = dict.fromkeys(seen.urls, seen.scope) if seen is not None else {}
+        places |= {url: heard[url] for url in heard if url not in places}
+        told = self._told(node_id)
+        places |= {url: told[url] for url in told if url not in places}
+        problems: dict[str, str] = {}
+        link = await self._try(node_id, places, problems)
+        if link is None and not (seen is not None and seen.left):
+            found = await self._ask_around(node_id)
+            more = {url: found[url] for url in found if url not in places}
+            link = self.link(node_id) or await self._try(node_id, more, problems)
+        if link is not None:
+            return link
+        if seen is not None and seen.left:
+            raise NoLink("left", "it said goodbye")
+        if not problems:
+            raise NoLink("no address", "nobody has said where it is")
+        reason = "no answer" if "no answer" in problems else "refused"
+        raise NoLink(reason, problems[reason])
+
+    async def _try(
+        self, node_id: str, places: Mapping[str, Scope | None], problems: dict[str, str]
+    ) -> PeerLink | None:
+        """A link by the first of these URLs that gives one; else why not, by reason."""
+        joined = self._joins.urls(node_id)
         for url, scope in places.items():
             try:
                 return await self._dial(url, node_id, scope)
             except NoLink as problem:
                 if problem.node_id is not None and url in joined:
                     problem = self._joins.another(url, problem.node_id, node_id)
-                reasons[problem.reason] = str(problem)
+                problems[problem.reason] = str(problem)
                 self._book.failed(node_id, url)
                 link = self.link(node_id)
                 if link is not None:
                     return link
-        if seen is not None and seen.left:
-            raise NoLink("left", "it said goodbye")
-        if not places:
-            raise NoLink("no address", "nobody has said where it is")
-        reason = "no answer" if "no answer" in reasons else "refused"
-        raise NoLink(reason, reasons[reason])
+        return None
 
     async def _dial(self, url: str, expects: str | None, scope: Scope | None) -> PeerLink:
         if self._desk is None or self._closed:
@@ -415,8 +455,7 @@ class PeerLinks:
             and record.net == self._network
         ):
             seen = self._book.note(link.node_id)
-            over = Scope.GLOBAL if self._wide and not link.dialled else scope_of(link.address)
-            seen.urls, seen.scope = urls_of(record, over), record.scope
+            seen.urls, seen.scope = urls_of(record, self._over(link)), record.scope
             seen.url = seen.url or next(iter(seen.urls), "")
 
     def _rights(self, node_id: str) -> bool:

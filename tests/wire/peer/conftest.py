@@ -143,7 +143,8 @@ class NodeUnderTest:
             Method("test.paper", Text, NODES, handler=self._paper),
         ]
         rooms = {
-            name: Room() for name in ("node", "nodes", "agents", "chat", "aios", "blobs", "tokens")
+            name: Room()
+            for name in ("node", "nodes", "agents", "chat", "aios", "blobs", "tokens", "gossip")
         }
         self.dispatcher = Dispatcher(rooms, extra=methods, limits=limits)
         self.links.open(self.dispatcher)

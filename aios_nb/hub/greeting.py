@@ -1,0 +1,120 @@
+"""Whom a node turns to by itself: the nodes of its own home, and those it knew before."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+from aios_nb.errors import RecordError, RpcError
+from aios_nb.records import NodeRecord, parse
+from aios_nb.store import Store, Tx
+
+log = logging.getLogger("aios_nb.hub")
+
+LOOK_S = 0.5
+LOOK_LATER_S = 2.0
+"""Between two looks at the run files: soon after the start, and later."""
+EAGER_S = 10.0
+SIBLINGS_AT_ONCE = 2
+"""Nodes of this home that are dialled: through them the others become known."""
+TRY_AGAIN_S = 30.0
+OLD_FRIENDS_AT_ONCE = 3
+REMEMBERED_MAX = 200
+
+Reach = Callable[[str], Awaitable[object]]
+
+
+class Acquaintances:
+    """The nodes that were there when last seen, as the database keeps them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._records: dict[str, NodeRecord] = {}
+        for content, *_ in store.read(
+            "SELECT record FROM acquaintances ORDER BY at DESC LIMIT ?", (REMEMBERED_MAX,)
+        ):
+            try:
+                record = parse(content).record
+            except RecordError as problem:
+                log.debug("an acquaintance cannot be read: %s", problem)
+                continue
+            if isinstance(record, NodeRecord):
+                self._records[record.node] = record
+
+    def record(self, node_id: str) -> NodeRecord | None:
+        """Where that node was."""
+        return self._records.get(node_id)
+
+    def nodes(self) -> Sequence[str]:
+        return tuple(self._records)
+
+    async def keep(self, met: Sequence[tuple[str, bytes, bytes]]) -> None:
+        """Remember these: id, presence and record; the oldest are forgotten."""
+        now = int(time.time())
+
+        def apply(tx: Tx) -> None:
+            for one in met[:REMEMBERED_MAX]:
+                tx.execute("INSERT OR REPLACE INTO acquaintances VALUES (?, ?, ?, ?)", (*one, now))
+            tx.execute(
+                "DELETE FROM acquaintances WHERE node NOT IN"
+                " (SELECT node FROM acquaintances ORDER BY at DESC LIMIT ?)",
+                (REMEMBERED_MAX,),
+            )
+
+        if met:
+            await self._store.write(apply)
+
+
+class Greeting:
+    """Links to siblings that are not members yet and, when alone, to old acquaintances."""
+
+    def __init__(
+        self,
+        *,
+        siblings: Callable[[], Iterable[str]],
+        friends: Callable[[], Sequence[str]],
+        is_member: Callable[[str], bool],
+        is_alone: Callable[[], bool],
+        reach: Reach,
+        rng: random.Random,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``siblings`` are the running nodes of this home, the oldest first."""
+        self._siblings = siblings
+        self._friends = friends
+        self._is_member = is_member
+        self._is_alone = is_alone
+        self._reach = reach
+        self._rng = rng
+        self._clock = clock
+        self._not_before: dict[str, float] = {}
+
+    async def run(self) -> None:
+        """Look and greet, for ever."""
+        eager_until = self._clock() + EAGER_S
+        while True:
+            await self.look()
+            await asyncio.sleep(LOOK_S if self._clock() < eager_until else LOOK_LATER_S)
+
+    async def look(self) -> None:
+        """Greet whoever should be greeted now."""
+        new = [node for node in self._siblings() if self._may_try(node)][:SIBLINGS_AT_ONCE]
+        if not new and self._is_alone():
+            friends = [node for node in self._friends() if self._may_try(node)]
+            new = self._rng.sample(friends, min(OLD_FRIENDS_AT_ONCE, len(friends)))
+        if new:
+            await asyncio.gather(*map(self._greet, new))
+
+    def _may_try(self, node: str) -> bool:
+        return not self._is_member(node) and self._clock() >= self._not_before.get(node, 0.0)
+
+    async def _greet(self, node: str) -> None:
+        # Whoever answers becomes a member by what is exchanged then; one look later at most.
+        self._not_before[node] = self._clock() + TRY_AGAIN_S
+        try:
+            await self._reach(node)
+        except RpcError as problem:
+            log.debug("%s was greeted in vain: %s", node, problem)

@@ -1,0 +1,89 @@
+"""What someone who searches is shown: by who they are, from here and from larger sites."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from aios_nb.access import Access, Caller, Principal
+from aios_nb.envelope import AgentRow
+from aios_nb.errors import Busy
+from aios_nb.hub.others import Others
+from aios_nb.hub.searching import Searching, Standing
+from aios_nb.hub.sites import LargerSites, merged
+from aios_nb.identity import to_base64url
+
+STRANGERS_PER_S = 20.0
+_PEOPLE = frozenset({Caller.OWNER, Caller.TOKEN})
+
+
+class SignedRow(AgentRow, frozen=True):
+    """A row for another node, which believes only what its agent's node has signed."""
+
+    record: str | None = None
+
+
+class Looking:
+    """Searching for one node's callers. Nothing it finds is dialled."""
+
+    def __init__(
+        self,
+        searching: Searching,
+        sites: LargerSites,
+        *,
+        complete: Callable[[], bool],
+        record: Callable[[str], bytes | None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``complete``: all that is out there is known here. ``record``: by agent id."""
+        self._searching = searching
+        self._sites = sites
+        self._complete = complete
+        self._record = record
+        self._clock = clock
+        self._left, self._at = STRANGERS_PER_S, clock()
+
+    async def search(self, words: str, limit: int, caller: Principal) -> Sequence[AgentRow]:
+        """The agents this caller may call, best first."""
+        if caller.is_stranger:
+            self._pay()
+        rows: list[AgentRow] = await self._searching.search(words, limit, _visible(caller))
+        if caller.kind in _PEOPLE and not self._complete():
+            rows = merged(rows, await self._sites.search(words, limit), limit)
+        return [self._signed(row) for row in rows] if caller.is_node else rows
+
+    async def named(self, name: str) -> list[str]:
+        """The ids of agents of that name that larger sites know."""
+        return [] if self._complete() else await self._sites.named(name)
+
+    def _signed(self, row: AgentRow) -> SignedRow:
+        content = self._record(row.id)
+        shown: dict[str, Any] = msgspec.structs.asdict(row)
+        return SignedRow(**shown, record=None if content is None else to_base64url(content))
+
+    def _pay(self) -> None:
+        now = self._clock()
+        self._left = min(STRANGERS_PER_S, self._left + (now - self._at) * STRANGERS_PER_S)
+        self._at = now
+        if self._left < 1:
+            raise Busy("too many searches by strangers", hint="try again", retry_after_s=1.0)
+        self._left -= 1
+
+
+def _visible(caller: Principal) -> Callable[[AgentRow], bool]:
+    return lambda row: caller.may_call(Access(row.access))
+
+
+def standing_in(own_id: str, others: Others) -> Callable[[AgentRow], Standing]:
+    """How an agent stands right now, by its row."""
+
+    def standing(row: AgentRow) -> Standing:
+        if row.node_id == own_id:
+            return Standing.LIVE
+        found = others.get(row.id)
+        return Standing.GONE if found is None else Standing(found[1].value)
+
+    return standing

@@ -1,0 +1,241 @@
+"""Searching all agents that this node knows, without keeping its loop waiting.
+
+A thread of its own does the work: the model is read and the index is built when the first search
+asks for it, or before when many agents are known. What arrives later is taken in slices, so a
+search never waits for more than one of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import enum
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+import msgspec
+
+from aios_nb.envelope import AgentRow
+from aios_nb.hub.diversity import diverse
+from aios_nb.hub.filters import Filters, read_query
+from aios_nb.index.documents import Document, Hit, Index, Scored
+
+log = logging.getLogger("aios_nb.hub")
+
+MANY = 200
+"""So many agents are indexed before anyone asks."""
+SLICE = 64
+"""Documents taken in at once: some 20 ms of work."""
+GATHER_S = 0.02
+"""How long arrivals wait for others: a commit costs the same for one as for fifty."""
+COMMIT_DOCUMENTS = 2048
+"""During a long build, after how many documents those so far are let be found."""
+PATIENCE_S = 2.0
+"""How long a search waits for a build; then it is answered from what is there."""
+
+T = TypeVar("T")
+P = ParamSpec("P")
+Visible = Callable[[AgentRow], bool]
+
+
+class _ClosedError(Exception):
+    """There is no thread any more."""
+
+
+class Standing(enum.Enum):
+    """What is known of the node of an agent."""
+
+    LIVE = "live"
+    SUSPECT = "suspect"
+    """Its agents are shown after all others."""
+    GONE = "gone"
+    """Its agents are not shown."""
+
+
+def _all_live(_: AgentRow) -> Standing:
+    return Standing.LIVE
+
+
+def _best_index() -> Index:
+    from aios_nb.index.opening import open_index
+
+    return open_index()
+
+
+class Searching:
+    """The search of one node. Used on its loop; ``standing`` and ``visible`` run in the thread."""
+
+    def __init__(
+        self,
+        standing: Callable[[AgentRow], Standing] = _all_live,
+        open_index: Callable[[], Index] = _best_index,
+    ) -> None:
+        self._standing = standing
+        self._open_index = open_index
+        self._rows: dict[str, AgentRow] = {}
+        self._documents: dict[str, Document] = {}
+        """As last put: what changes in nothing that is searched is not indexed again."""
+        self._waiting: dict[str, Document | None] = {}
+        self._index: Index | None = None
+        """Touched by the thread only."""
+        self._thread: ThreadPoolExecutor | None = None
+        self._intake: asyncio.Task[None] | None = None
+        self._wanted = False
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    async def close(self) -> None:
+        """Stop the work. Nothing is found any more."""
+        self._closed = True
+        if self._intake is not None:
+            self._intake.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._intake
+        if self._thread is not None:
+            self._thread.shutdown(wait=False, cancel_futures=True)
+
+    # What is known ---------------------------------------------------------------------------
+
+    def put(self, row: AgentRow, examples: Iterable[str] = ()) -> None:
+        """Let this agent be found, from now on as this."""
+        document = Document(row.name, row.title, row.about, row.tags, " ".join(examples))
+        self._rows[row.id] = row
+        if self._documents.get(row.id) != document:
+            self._documents[row.id] = document
+            self._change(row.id, document)
+
+    def drop(self, agent_id: str) -> None:
+        if self._rows.pop(agent_id, None) is not None:
+            del self._documents[agent_id]
+            self._change(agent_id, None)
+
+    def _change(self, agent_id: str, document: Document | None) -> None:
+        self._waiting[agent_id] = document
+        if self._wanted or len(self._waiting) >= MANY:
+            with contextlib.suppress(RuntimeError):  # no loop yet: the first search takes it in
+                self._take_in()
+
+    def _take_in(self) -> asyncio.Task[None]:
+        """Have the thread take in what is waiting, if it does not already."""
+        self._wanted = True
+        if self._intake is None or self._intake.done():
+            loop = asyncio.get_running_loop()
+            self._intake = loop.create_task(self._in_slices(), name="aios-search-intake")
+        return self._intake
+
+    async def _in_slices(self) -> None:
+        since_commit = 0
+        await asyncio.sleep(GATHER_S)
+        while self._waiting and not self._closed:
+            keys = list(self._waiting)[:SLICE]
+            changes = [(key, self._waiting.pop(key)) for key in keys]
+            since_commit += len(changes)
+            commit = not self._waiting or since_commit >= COMMIT_DOCUMENTS
+            await self._in_thread(self._apply, changes, commit)
+            if commit:
+                since_commit = 0
+
+    # Searching -------------------------------------------------------------------------------
+
+    async def search(
+        self, query: str, limit: int = 10, visible: Visible | None = None
+    ) -> list[AgentRow]:
+        """The agents that fit best, best first, each with its score and why."""
+        try:
+            return await self._search(query, limit, visible)
+        except _ClosedError:
+            return []
+
+    async def _search(self, query: str, limit: int, visible: Visible | None) -> list[AgentRow]:
+        self._wanted = True
+        words, filters = read_query(query)
+        if not words:
+            return await self._in_thread(self._listed, filters, limit, visible)
+        if self._waiting or (self._intake is not None and not self._intake.done()):
+            await asyncio.wait([self._take_in()], timeout=PATIENCE_S)
+        hits = await self._in_thread(self._find, words, filters, limit, visible)
+        rows = (self._shown(hit) for hit in hits)
+        return [row for row in rows if row is not None]
+
+    async def _in_thread(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+        if self._closed:
+            raise _ClosedError
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="aios-search")
+        try:
+            return await asyncio.wrap_future(self._thread.submit(work, *args, **named))
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if self._closed and task is not None and not task.cancelling():
+                raise _ClosedError from None  # the thread has ended, not the one who asks
+            raise
+
+    def _shown(self, hit: Hit) -> AgentRow | None:
+        row = self._rows.get(hit.key)
+        if row is None:  # dropped while the thread was looking
+            return None
+        return _judged(row, self._standing(row), hit.score, hit.why)
+
+    # In the thread ---------------------------------------------------------------------------
+
+    def _opened(self) -> Index:
+        if self._index is None:
+            self._index = self._open_index()
+        return self._index
+
+    def _apply(self, changes: Sequence[tuple[str, Document | None]], commit: bool) -> None:  # noqa: FBT001
+        index = self._opened()
+        for key, document in changes:
+            try:
+                if document is None:
+                    index.drop(key)
+                else:
+                    index.put(key, document)
+            except Exception:
+                log.exception("%s cannot be indexed", key)
+        if commit:
+            index.refresh()
+
+    def _find(self, words: str, filters: Filters, limit: int, visible: Visible | None) -> list[Hit]:
+        def keep(key: str) -> bool:
+            row = self._rows.get(key)
+            return row is not None and self._admits(row, filters, visible)
+
+        return self._opened().search(words, limit, keep, self._arranged)
+
+    def _admits(self, row: AgentRow, filters: Filters, visible: Visible | None) -> bool:
+        standing = self._standing(row)
+        if standing is Standing.GONE or not filters.admit(row):
+            return False
+        if filters.live is not None and filters.live is not (standing is Standing.LIVE):
+            return False
+        return visible is None or visible(row)
+
+    def _arranged(self, ranked: Sequence[Scored]) -> Sequence[Scored]:
+        """No node fills the page, and who may be away comes last."""
+        mixed = diverse(ranked, lambda key: key.rpartition("@")[2])
+        return sorted(mixed, key=lambda scored: self._may_be_away(scored[0]))
+
+    def _may_be_away(self, key: str) -> bool:
+        row = self._rows.get(key)
+        return row is None or self._standing(row) is not Standing.LIVE
+
+    def _listed(self, filters: Filters, limit: int, visible: Visible | None) -> list[AgentRow]:
+        """For filters without words: who passes them, by name."""
+        if filters == Filters():
+            return []
+        rows = [
+            _judged(row, self._standing(row), 1.0, filters.why)
+            for row in list(self._rows.values())
+            if self._admits(row, filters, visible)
+        ]
+        return sorted(rows, key=lambda row: (not row.live, row.name, row.id))[:limit]
+
+
+def _judged(row: AgentRow, standing: Standing, score: float, why: str) -> AgentRow:
+    live = standing is Standing.LIVE
+    return msgspec.structs.replace(row, live=live, score=score, why=why)
