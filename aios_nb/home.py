@@ -78,6 +78,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     node_id: str
     url: str
     token: str
+    network: str = "main"
     pid: int = msgspec.field(default_factory=os.getpid)
     boot_id: str = msgspec.field(default_factory=boot_id)
     started_at: str = msgspec.field(default_factory=now_iso)

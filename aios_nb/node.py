@@ -385,9 +385,10 @@ class Rooms:
         return {*self.links.linked(), *self.network.nodes()}
 
     def _siblings(self) -> list[str]:
-        """The running nodes of this home, the oldest first."""
+        """The running nodes of this home and network, the oldest first."""
         runs = sorted(self._claim.home.running(), key=lambda run: run.started_at)
-        return [run.node_id for run in runs if run.name != self._claim.name]
+        network, own = self._settings.network, self._claim.name
+        return [run.node_id for run in runs if run.network == network and run.name != own]
 
     def _neighbours(self, node_id: str) -> list[str]:
         """Where a node of the same home is."""
@@ -437,7 +438,9 @@ class Rooms:
         endpoints = [endpoint] if udp is None else [endpoint, ("udp", endpoint[1], udp)]
         await self.directory.announce(name, scope, endpoints)
         url = f"http://{_dialled(host)}:{port}"
-        return RunInfo(name=name, node_id=node_id, url=url, token=token)
+        return RunInfo(
+            name=name, node_id=node_id, url=url, token=token, network=settings.network
+        )
 
     def _own_rows(self, owner: Principal) -> list[AgentRow]:
         """What the owner offers, without the built-in agents."""

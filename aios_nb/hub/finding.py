@@ -114,6 +114,10 @@ class Finding:
     async def search(self, words: str, limit: int, caller: Principal) -> Sequence[AgentRow]:
         return () if self._search is None else await self._search(words, limit, caller)
 
+    def others(self) -> Sequence[AgentRow]:
+        """All agents of other nodes that the network tells of, by name."""
+        return () if self._others is None else self._others.rows()
+
     def _named_here(self, ref: str, caller: Principal) -> Target:
         try:
             return self.local(ref, caller)

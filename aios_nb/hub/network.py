@@ -18,6 +18,7 @@ from aios_nb.access import Principal
 from aios_nb.addresses import scope_of, urls_of
 from aios_nb.errors import Busy
 from aios_nb.hub.catalogue import Catalogue, Change, Page, light_of
+from aios_nb.hub.catalogue.digest import may_be_told
 from aios_nb.hub.greeting import Acquaintances, Greeting
 from aios_nb.hub.others import Light, Others
 from aios_nb.hub.presence import Presence, State, declare
@@ -281,7 +282,11 @@ class Network:
                 signed = await self._dht.get(node_id)
         except TimeoutError:
             return {}
-        return {} if signed is None else _urls(signed.record)
+        if signed is None or not isinstance(signed.record, NodeRecord):
+            return {}
+        # Whoever keeps it may be as far away as we can reach.
+        told = may_be_told(signed.record.scope, self._scope)
+        return _urls(signed.record) if told else {}
 
     # What other nodes ask --------------------------------------------------------------------
 

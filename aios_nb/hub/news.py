@@ -13,6 +13,8 @@ from aios_nb.changes import changes
 from aios_nb.envelope import AgentRow
 
 NEWS_KEPT = 1000
+FIRST_ROWS = 2000
+"""Of those who are there when a watch begins: all of a large network would not fit a message."""
 
 
 class News:
@@ -54,7 +56,9 @@ class AgentWatch:
         self._first = tuple(self._told.values())
 
     async def result(self) -> Any:
-        return {"agents": self._first}
+        """Who is there; if that is too many for one answer, how many more there are."""
+        more = max(0, len(self._first) - FIRST_ROWS)
+        return {"agents": self._first[:FIRST_ROWS], "more": more}
 
     async def __aiter__(self) -> AsyncIterator[dict[str, Any]]:
         while True:

@@ -7,6 +7,7 @@ from typing import Any
 
 from aios_nb import params as p
 from aios_nb.access import Caller, Principal
+from aios_nb.envelope import AgentRow
 from aios_nb.errors import NoSuchAgent
 from aios_nb.hub.directory import Directory
 from aios_nb.hub.finding import Finding
@@ -68,4 +69,9 @@ class Hub:
         return {"name": offer.name, "withdrawn": True}
 
     def watch(self, principal: Principal, _: p.Nothing) -> AgentWatch:
-        return AgentWatch(self._directory.news, lambda: self._directory.rows(principal))
+        """Our agents, then those of other nodes; then who comes and goes."""
+
+        def rows() -> list[AgentRow]:
+            return [*self._directory.rows(principal), *self._finding.others()]
+
+        return AgentWatch(self._directory.news, rows)

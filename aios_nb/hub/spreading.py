@@ -192,7 +192,7 @@ class Spreading:
             part = msgspec.convert(answer, Page)
             await self._meet(link.node_id, part.presences, scope)
             if not self._muted:
-                await take_in(self._catalogue, part.records)
+                await take_in(self._catalogue, part.records, scope)
             after = part.after or ""
             if not after or self._closed:
                 return

@@ -93,7 +93,24 @@ def dots(
     axes: Axes, xs: Sequence[float], ys: Sequence[float], name: str = "", *, colour: str = ORANGE
 ) -> None:
     """Single measurements, to hold against a line."""
-    axes.scatter(xs, ys, s=58, color=colour, edgecolor="white", linewidth=1.2, zorder=5, label=name)
+    axes.scatter(xs, ys, s=58, color=colour, edgecolor="white", linewidth=1.2, zorder=5)
+    if name:
+        axes.annotate(
+            name,
+            (xs[-1], ys[-1]),
+            xytext=(6, -13),
+            textcoords="offset points",
+            color=colour,
+            fontsize=9.5,
+        )
+
+
+def by_size(axes: Axes, sizes: Sequence[int]) -> None:
+    """Numbers of nodes from left to right, each ten times as many as far as the one before."""
+    shown = [size for size in sizes if str(size).strip("0") == "1"]
+    axes.set_xscale("log")
+    axes.set_xticks(shown, [f"{size:,}" for size in shown])
+    axes.minorticks_off()
 
 
 def views(axes: Axes, rows: Sequence[Sequence[str | None]], title: str) -> None:

@@ -10,6 +10,7 @@ DELAY_S = (0.010, 0.050)
 _CEILING_S = 30.0
 _LOOK_S = 0.02
 _PAUSE_S = 1.0
+_WARM_UP_S = 3
 
 
 class Measuring:
@@ -39,14 +40,18 @@ class Measuring:
 
     def bytes_per_second(self, *, news_per_s: int = 0, seconds: int = 10) -> float:
         """Sent by each node, headers included, with so many new records in all."""
+        self._live(_WARM_UP_S, news_per_s)
         before = self._sent()
+        self._live(seconds, news_per_s)
+        return (self._sent() - before) / seconds / self._nodes
+
+    def _live(self, seconds: int, news_per_s: int) -> None:
         for _ in range(seconds):
             for _ in range(news_per_s):
                 self._publish()
                 self.network.run(1 / news_per_s)
             if not news_per_s:
                 self.network.run(1)
-        return (self._sent() - before) / seconds / self._nodes
 
     def _publish(self) -> Signed:
         self._published += 1

@@ -9,13 +9,14 @@ from __future__ import annotations
 from aios_nb.hub.gossip import LAN, Pace
 from aios_nb.sim.virtual import HEAD_BYTES
 
-PING_BYTES = 12
+PING_BYTES = 5
 """A question whether a node is there, or its answer."""
-ROOTS_BYTES = 24
+ROOTS_BYTES = 23
 """The sums by which two nodes see that they know the same."""
-NAME_BYTES = 26
+NAME_BYTES = 25
 """A record by name only."""
-RECORD_BYTES = 320
+WANT_BYTES = 14
+RECORD_BYTES = 334
 """A small record with its signature, and the message around it."""
 
 
@@ -32,7 +33,6 @@ def _being_there(nodes: int, pace: Pace) -> float:
 
 
 def _one_record(nodes: int, pace: Pace) -> float:
-    """Names in all directions; the question and the record itself go to each node once."""
-    names = pace.sends(nodes) * (HEAD_BYTES + NAME_BYTES)
-    asking = HEAD_BYTES + NAME_BYTES
-    return names + asking + HEAD_BYTES + RECORD_BYTES
+    """Names to everyone but the teller; the question and the record itself go to each once."""
+    names = (pace.sends(nodes) - 1) * (HEAD_BYTES + NAME_BYTES)
+    return names + HEAD_BYTES + WANT_BYTES + HEAD_BYTES + RECORD_BYTES

@@ -33,6 +33,8 @@ TOKEN_METHODS = {
     *(row.name for row in METHODS if row.name.startswith(("chat.", "blobs."))),
 }
 LINK_METHODS = {
+    "gossip.packet",
+    "gossip.sync",
     "node.info",
     "agents.search",
     "agents.card",

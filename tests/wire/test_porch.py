@@ -306,6 +306,41 @@ def test_who_comes_while_the_node_closes_is_closed_too(serving, turns):
     asyncio.run(run())
 
 
+def bare_porch() -> tuple[Porch, socket.socket]:
+    """A porch with nothing behind it."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.setblocking(False)
+    porch = Porch(
+        listening,
+        asyncio.Protocol,
+        subprotocol=SUBPROTOCOL,
+        turns_away=lambda: None,
+        answers_to=bool,
+    )
+    return porch, listening
+
+
+@pytest.mark.parametrize("turns", [0, 1])
+def test_who_stands_in_the_porch_when_it_closes_is_sent_away_by_it(turns):
+    async def run():
+        porch, listening = bare_porch()
+        client = socket.create_connection(listening.getsockname())
+        client.sendall(b"GET")
+        porch._accept()
+        assert porch._passing
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        porch.close()
+        await porch.wait_closed()
+        assert not porch._passing
+        client.setblocking(False)
+        with contextlib.suppress(ConnectionError):
+            assert await asyncio.get_running_loop().sock_recv(client, 100) == b""
+        client.close()
+
+    asyncio.run(run())
+
+
 OUT_OF_FILES = """
     import asyncio, os, resource, socket
     from aios_nb.wire import porch
@@ -364,17 +399,13 @@ def test_a_process_out_of_files_rests_and_then_goes_on():
 
 def test_a_porch_that_rests_can_be_closed(caplog):
     async def run():
-        listening = socket.create_server(("127.0.0.1", 0))
-        porch = Porch(
-            listening,
-            asyncio.Protocol,
-            subprotocol=SUBPROTOCOL,
-            turns_away=lambda: None,
-            answers_to=bool,
-        )
+        porch, listening = bare_porch()
         porch._rest(OSError(24, "Too many open files"))
+        again = porch._retry
+        assert again is not None
         porch.close()
         await porch.wait_closed()
+        assert again.cancelled()
         assert listening.fileno() < 0
 
     with caplog.at_level(logging.WARNING):

@@ -17,7 +17,7 @@ from aios_nb.hub.catalogue.judge import Judge
 from aios_nb.hub.catalogue.publisher import Publisher
 from aios_nb.hub.catalogue.room import weakest
 from aios_nb.hub.catalogue.shelf import Shelf
-from aios_nb.records import CLOCK_TOLERANCE_MS, Scope, Signed, Unproven, peek, rank
+from aios_nb.records import CLOCK_TOLERANCE_MS, NodeRecord, Scope, Signed, Unproven, peek, rank
 
 EXPIRED_AT_ONCE = 500
 """Records that one ``expire`` drops at most: each is told to whoever watches."""
@@ -56,9 +56,9 @@ class Catalogue:
 
     # Taking in ---------------------------------------------------------------------------
 
-    def offer(self, content: bytes) -> Offered:
-        """A record from anyone."""
-        claim = self.examine(content)
+    def offer(self, content: bytes, over: Scope = Scope.LOOPBACK) -> Offered:
+        """A record from anyone; ``over`` says how far away the one is who tells it."""
+        claim = self.examine(content, over)
         if isinstance(claim, Offered):
             return claim
         try:
@@ -71,14 +71,20 @@ class Catalogue:
         """Each is taken in when its result is asked for; ``take_in`` does it beside the loop."""
         return map(self.offer, contents)
 
-    def examine(self, content: bytes) -> Unproven | Offered:
-        """What is to be proven before it is placed; or the verdict, if that is clear already."""
+    def examine(self, content: bytes, over: Scope = Scope.LOOPBACK) -> Unproven | Offered:
+        """What is to be proven before it is placed; or the verdict, if that is clear already.
+
+        An address that means something only on this machine or network is not taken from further
+        away: there it is another one.
+        """
         try:
             claim = peek(content)
         except UnknownRecord:
             return self._judge.refuse("of unknown type or version")
         except RecordError:
             return self._judge.refuse("not a record")
+        if isinstance(claim.record, NodeRecord) and not may_be_told(claim.record.scope, over):
+            return self._judge.refuse("out of scope")
         verdict = self._judge.verdict(claim, entry_of(claim, Scope.LOOPBACK))
         return claim if verdict is None else verdict
 

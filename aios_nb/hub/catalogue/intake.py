@@ -10,7 +10,7 @@ from typing import Protocol
 
 from aios_nb.errors import RecordError
 from aios_nb.hub.catalogue.change import Offered
-from aios_nb.records import Signed, Unproven
+from aios_nb.records import Scope, Signed, Unproven
 
 AT_ONCE = 32
 """Records between two turns of the loop: a millisecond of its time, and 5 of the thread's."""
@@ -19,17 +19,19 @@ AT_ONCE = 32
 class Taker(Protocol):
     """The part of the catalogue that takes records in."""
 
-    def examine(self, content: bytes) -> Unproven | Offered: ...
+    def examine(self, content: bytes, over: Scope) -> Unproven | Offered: ...
     def place(self, signed: Signed) -> Offered: ...
     def forged(self) -> Offered: ...
 
 
-async def take_in(catalogue: Taker, contents: Iterable[bytes]) -> Counter[Offered]:
+async def take_in(
+    catalogue: Taker, contents: Iterable[bytes], over: Scope = Scope.LOOPBACK
+) -> Counter[Offered]:
     """Offer them all; what came of them. Others get their turn in between."""
     came: Counter[Offered] = Counter()
     waiting = iter(contents)
     while some := list(islice(waiting, AT_ONCE)):
-        looked = [catalogue.examine(content) for content in some]
+        looked = [catalogue.examine(content, over) for content in some]
         came.update(verdict for verdict in looked if isinstance(verdict, Offered))
         claims = [claim for claim in looked if isinstance(claim, Unproven)]
         proven = await asyncio.to_thread(_prove, claims) if claims else await _turn()

@@ -12,8 +12,8 @@ from aios_nb.records import Scope
 class Records(Protocol):
     """Records by handle, 8 bytes for the key of one; a version is 8 bytes too."""
 
-    def offer(self, content: bytes) -> Offered:
-        """Take it in if it is genuine and newer than what is there."""
+    def offer(self, content: bytes, over: Scope) -> Offered:
+        """Take it in if it is genuine, newer than what is there, and known that far away."""
 
     def handle(self, key: str) -> bytes: ...
     def version(self, handle: bytes) -> bytes | None: ...

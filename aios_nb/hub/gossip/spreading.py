@@ -95,7 +95,7 @@ class Spreader:
             return
         if not self._records.wants(handle, whole.version):
             return
-        offered = self._records.offer(whole.content)
+        offered = self._records.offer(whole.content, peer.scope)
         self.wanting.drop(handle)
         if offered in _FRESH and self._records.content(handle) == whole.content:
             self.spread(handle, whole.hops + 1, peer.node_id)
@@ -141,7 +141,8 @@ class Spreader:
 
     def on_pulled(self, peer: Member, contents: Iterable[bytes]) -> None:
         """Records over a link. A few are news to others as well; many are only what we missed."""
-        fresh = [content for content in contents if self._records.offer(content) in _FRESH]
+        offer, over = self._records.offer, peer.scope
+        fresh = [content for content in contents if offer(content, over) in _FRESH]
         if len(fresh) <= PULLED_SPREAD_MAX:
             for content in fresh:
                 key = peek(content).record.key
