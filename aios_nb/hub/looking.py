@@ -11,8 +11,8 @@ import msgspec
 from aios_nb.access import Access, Caller, Principal
 from aios_nb.envelope import AgentRow
 from aios_nb.errors import Busy
-from aios_nb.hub.others import Others
-from aios_nb.hub.searching import Searching, Standing
+from aios_nb.hub.others import Light, Others
+from aios_nb.hub.searching import Searching
 from aios_nb.hub.sites import LargerSites, merged
 from aios_nb.identity import to_base64url
 
@@ -77,13 +77,13 @@ def _visible(caller: Principal) -> Callable[[AgentRow], bool]:
     return lambda row: caller.may_call(Access(row.access))
 
 
-def standing_in(own_id: str, others: Others) -> Callable[[AgentRow], Standing]:
+def standing_in(own_id: str, others: Others) -> Callable[[AgentRow], Light]:
     """How an agent stands right now, by its row."""
 
-    def standing(row: AgentRow) -> Standing:
+    def standing(row: AgentRow) -> Light:
         if row.node_id == own_id:
-            return Standing.LIVE
+            return Light.LIVE
         found = others.get(row.id)
-        return Standing.GONE if found is None else Standing(found[1].value)
+        return Light.GONE if found is None else found[1]
 
     return standing

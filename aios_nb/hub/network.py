@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from aios_nb import params as p
 from aios_nb.access import Principal
 from aios_nb.addresses import scope_of, urls_of
-from aios_nb.errors import Busy
+from aios_nb.errors import Busy, RpcError
 from aios_nb.hub.catalogue import Catalogue, Change, Page, light_of
 from aios_nb.hub.catalogue.digest import may_be_told
 from aios_nb.hub.greeting import Acquaintances, Greeting
@@ -125,7 +125,11 @@ class Network:
         address = await _address_of(host, scope)
         self._presence = self._speak(0, State.ALIVE)
         wanted = address and (self._gossips or self._has_dht)
-        post = Post(self._identity, self._network, self.presence) if wanted else None
+        post = (
+            Post(self._identity, self._network, self.presence, refuses=self._shut_out)
+            if wanted
+            else None
+        )
         if post is not None and address is not None:
             try:
                 self._address = (address, await post.open(*bind))
@@ -308,9 +312,19 @@ class Network:
     def review(self, node_id: str) -> None:
         """The owner allowed or blocked that node."""
         self.catalogue.node_changed(node_id)
-        if self._post is not None and self._shut_out(node_id):
-            self._post.forget(node_id)
+        if self._shut_out(node_id):
+            if self._post is not None:
+                self._post.forget(node_id)
+        elif self.member(node_id) is not None:
+            self._spawn(self._greet_again(node_id))
         self._show(node_id)
+
+    async def _greet_again(self, node_id: str) -> None:
+        """It was shut out until now: by a link both hear what they missed."""
+        try:
+            await self._reach(node_id)
+        except RpcError as problem:
+            log.debug("%s is let in, but not there: %s", node_id, problem)
 
     def _show(self, node_id: str) -> None:
         for agent, row in self.others.look_again(node_id):

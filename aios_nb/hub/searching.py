@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import enum
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +19,7 @@ import msgspec
 from aios_nb.envelope import AgentRow
 from aios_nb.hub.diversity import diverse
 from aios_nb.hub.filters import Filters, read_query
+from aios_nb.hub.others import Light
 from aios_nb.index.documents import Document, Hit, Index, Scored
 
 log = logging.getLogger("aios_nb.hub")
@@ -44,18 +44,8 @@ class _ClosedError(Exception):
     """There is no thread any more."""
 
 
-class Standing(enum.Enum):
-    """What is known of the node of an agent."""
-
-    LIVE = "live"
-    SUSPECT = "suspect"
-    """Its agents are shown after all others."""
-    GONE = "gone"
-    """Its agents are not shown."""
-
-
-def _all_live(_: AgentRow) -> Standing:
-    return Standing.LIVE
+def _all_live(_: AgentRow) -> Light:
+    return Light.LIVE
 
 
 def _best_index() -> Index:
@@ -69,7 +59,7 @@ class Searching:
 
     def __init__(
         self,
-        standing: Callable[[AgentRow], Standing] = _all_live,
+        standing: Callable[[AgentRow], Light] = _all_live,
         open_index: Callable[[], Index] = _best_index,
     ) -> None:
         self._standing = standing
@@ -209,9 +199,9 @@ class Searching:
 
     def _admits(self, row: AgentRow, filters: Filters, visible: Visible | None) -> bool:
         standing = self._standing(row)
-        if standing is Standing.GONE or not filters.admit(row):
+        if standing is Light.GONE or not filters.admit(row):
             return False
-        if filters.live is not None and filters.live is not (standing is Standing.LIVE):
+        if filters.live is not None and filters.live is not (standing is Light.LIVE):
             return False
         return visible is None or visible(row)
 
@@ -222,7 +212,7 @@ class Searching:
 
     def _may_be_away(self, key: str) -> bool:
         row = self._rows.get(key)
-        return row is None or self._standing(row) is not Standing.LIVE
+        return row is None or self._standing(row) is not Light.LIVE
 
     def _listed(self, filters: Filters, limit: int, visible: Visible | None) -> list[AgentRow]:
         """For filters without words: who passes them, by name."""
@@ -236,6 +226,6 @@ class Searching:
         return sorted(rows, key=lambda row: (not row.live, row.name, row.id))[:limit]
 
 
-def _judged(row: AgentRow, standing: Standing, score: float, why: str) -> AgentRow:
-    live = standing is Standing.LIVE
+def _judged(row: AgentRow, standing: Light, score: float, why: str) -> AgentRow:
+    live = standing is Light.LIVE
     return msgspec.structs.replace(row, live=live, score=score, why=why)

@@ -11,7 +11,7 @@ from aios_nb.index.fusion import Sight, Weights, fused
 from aios_nb.index.needs import in_order, parts
 from aios_nb.index.reasons import why
 from aios_nb.index.terms import Asked, Words, WordsOf, entry_of, read
-from aios_nb.index.text import clean
+from aios_nb.index.text import clean, is_telling, squeezed
 
 if TYPE_CHECKING:
     from aios_nb.index.meaning import Meaning, Near
@@ -93,6 +93,8 @@ class HybridIndex:
     ) -> list[Hit]:
         question = clean(query)
         if not question or not self._rows or limit < 1:
+            return []
+        if not is_telling(question) and not self._words.named(squeezed(question)):
             return []
         is_word = self._meaning.knows if self._meaning is not None else None
         asked = [read(text, self._words, is_word) for text in (question, *parts(question))]

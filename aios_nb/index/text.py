@@ -130,3 +130,8 @@ def joined(found: Iterable[str]) -> list[str]:
         for count in range(1, JOINED_MAX_WORDS + 1)
         for at in range(len(line) - count + 1)
     ]
+
+
+def is_telling(question: str) -> bool:
+    """Whether it has a word that not every other text has too."""
+    return bool(set(words(question, asked=True)) - COMMON)

@@ -24,8 +24,6 @@ _WORDS = DIMENSIONS // 64
 _FIRST_ROWS = 256
 _GROWTH = 1.25
 _STEPS = 127
-_BLOCK = 8192
-"""Rows at once: what is computed for them stays in the processor's cache."""
 
 
 class Vectors:
@@ -78,13 +76,10 @@ class Vectors:
         A count of 256, all signs other, wraps to none; the numbers put that right.
         """
         other = np.zeros(self._count, np.uint8)
-        having = np.zeros(DIMENSIONS + 1, np.intp)
-        for begin in range(0, self._count, _BLOCK):
-            block = other[begin : begin + _BLOCK]
-            for part, asked in zip(self._signs, signs, strict=True):
-                block += np.bitwise_count(part[begin : begin + len(block)] ^ asked)
-            having += np.bincount(block, minlength=DIMENSIONS + 1)
-        return np.flatnonzero(other <= np.searchsorted(np.cumsum(having), count))
+        for part, asked in zip(self._signs[:, : self._count], signs, strict=True):
+            other += np.bitwise_count(part ^ asked)
+        having = np.cumsum(np.bincount(other, minlength=DIMENSIONS + 1))
+        return np.flatnonzero(other <= np.searchsorted(having, count))
 
     def cosines(self, rows: Sequence[int], asked: Floats) -> list[float]:
         """How near each of the rows is."""

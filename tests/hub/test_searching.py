@@ -12,7 +12,8 @@ from aios_nb.envelope import AgentRow
 from aios_nb.hub import searching as module
 from aios_nb.hub.diversity import FREE, diverse
 from aios_nb.hub.filters import Filters, read_query
-from aios_nb.hub.searching import MANY, Searching, Standing
+from aios_nb.hub.others import Light
+from aios_nb.hub.searching import MANY, Searching
 from aios_nb.index.documents import Index
 from aios_nb.index.opening import open_index
 
@@ -100,7 +101,7 @@ def test_a_change_that_is_not_searched_shows_without_indexing() -> None:
 
 
 def test_suspects_come_last_and_the_gone_not_at_all() -> None:
-    standing = {ALICE: Standing.SUSPECT, BOB: Standing.GONE, CAROL: Standing.LIVE}
+    standing = {ALICE: Light.SUSPECT, BOB: Light.GONE, CAROL: Light.LIVE}
     rows = found("adder solver", standing=lambda each: standing[each.node_id])
     assert ids(rows) == [f"adder@{CAROL}", f"adder@{ALICE}"]
     assert [each.live for each in rows] == [True, False]

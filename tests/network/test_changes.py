@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from aios_nb.client import RemoteClient, SiteClient
 from aios_nb.client.interface import Flow
-from tests.network.conftest import PATIENCE_S, Make, found, meet, refused, say, the, until, works
+from tests.network.conftest import PATIENCE_S, Make, found, meet, refused, say, states, the, until, works
 from tests.sites import TestSite
 
 Heard = tuple[str, str, bool]
@@ -50,9 +51,8 @@ async def _in_process(site: TestSite) -> SiteClient:
 
 
 async def _over_a_socket(site: TestSite) -> SiteClient:
-    info = site.node.run_info
-    assert info is not None
-    return await RemoteClient.connect(info.url, info.token)
+    assert site.node.run_info is not None
+    return await RemoteClient.connect(site.node.run_info)
 
 
 @pytest.mark.parametrize("connect", [_in_process, _over_a_socket])
@@ -100,13 +100,46 @@ def test_a_watcher_hears_of_doubt_and_of_its_end(node: Make):
     async def watch() -> list[Heard]:
         flow = a.flow("agents.watch")
         await flow.result()
-        stopped = asyncio.get_running_loop().create_future()
-        b.node.loop.submit(_busy(a, stopped))
+        thawed = threading.Event()
+        b.node.loop.loop.call_soon_threadsafe(thawed.wait, PATIENCE_S)
         doubted = await _next(flow)
-        a.node.loop.loop.call_soon(stopped.set_result, None)
+        thawed.set()
         return [doubted, await _next(flow)]
 
     assert a.node.run(watch) == [("replaced", "painter", False), ("replaced", "painter", True)]
+
+
+def test_a_restarted_node_shows_only_what_is_really_there(node: Make):
+    a = node("a")
+    b = node("b", works("painter"), works("singer"), join=a)
+    c = node("c", join=a)
+    meet(a, b, c)
+    for site in (a, c):
+        until(lambda site=site: the(b, "painter") in found(site, "name:painter"))
+    b_id = b.node.node_id
+    b.stop()
+    again = node("b", works("singer"), works("dancer"), join=a)
+    assert again.node.node_id == b_id
+    for site in (a, c):
+        until(lambda site=site: the(again, "dancer") in found(site, "name:dancer"))
+        until(lambda site=site: the(again, "singer") in found(site, "name:singer"))
+        assert found(site, "name:painter") == {}
+        assert say(site, "dancer") == "dancer has hello"
+
+
+def test_one_that_left_is_hidden_at_once(node: Make):
+    a = node("a")
+    b = node("b", works("painter", "paints walls"), join=a)
+    c = node("c", join=a)
+    meet(a, b, c)
+    painter, gone = the(b, "painter"), b.node.node_id
+    for site in (a, c):
+        until(lambda site=site: painter in found(site, "paints"))
+    b.stop()
+    for site in (a, c):
+        until(lambda site=site: states(site)[gone] == "left")
+        assert painter not in found(site, "paints")
+        assert found(site, "name:painter") == {}
 
 
 async def _next(flow: Flow) -> Heard:

@@ -20,6 +20,7 @@ from aios_nb.hub.post.datagram import (
     Source,
     mark_of,
     raw_of,
+    text_of,
 )
 from aios_nb.hub.post.meeting import Meeting
 from aios_nb.hub.post.places import place_of, signed_place
@@ -47,9 +48,12 @@ class Post:
         network: str,
         presence: Callable[[], Presence],
         *,
+        refuses: Callable[[str], bool] = lambda _: False,
         clock: Callable[[], float] = time.monotonic,
         rng: random.Random | None = None,
     ) -> None:
+        """A node that it ``refuses`` is neither greeted nor answered; forget it when that begins."""
+        self._refuses = refuses
         self.counts: Counter[str] = Counter()
         """What was dropped, by reason."""
         self._me = raw_of(identity.node_id)
@@ -151,7 +155,7 @@ class Post:
         return self._greet(node, now, (kind, body))
 
     def _greet(self, node: bytes, now: float, waiting: tuple[Kind, bytes] | None = None) -> bool:
-        greeting = self._meeting.greet(node, now)
+        greeting = None if self._refuses(text_of(node)) else self._meeting.greet(node, now)
         if greeting is None:
             return False
         self._keep_looking()
@@ -194,6 +198,8 @@ class Post:
             self._deliver(kind, data, source, now)
         elif data[SENDER_AT:TOKEN_AT] == self._me:
             self.counts["echo"] += 1
+        elif self._refuses(text_of(data[SENDER_AT:TOKEN_AT])):
+            self.counts["refused"] += 1
         elif kind == Kind.HELLO:
             self._meeting.hello(data, source, now)
         elif kind == Kind.WELCOME:
@@ -210,7 +216,10 @@ class Post:
         node = data[SENDER_AT:TOKEN_AT]
         session = self._sessions.get(node)
         if session is None or session.source != source:
-            self._meeting.ask_again(data, source, now)
+            if self._refuses(text_of(node)):
+                self.counts["refused"] += 1
+            else:
+                self._meeting.ask_again(data, source, now)
             return
         token = data[TOKEN_AT:HEAD_BYTES]
         if token != session.expected or now >= session.expected_until:

@@ -378,6 +378,7 @@ def test_an_answer_counts_only_from_whom_was_asked() -> None:
         assert isinstance(question, Get)
         found = Found(question.number, bytes(8), False, record_of(owner).to_bytes(), [])
         other.say(dht, codec.write(found))
+        assert dht.stats["unasked"] == 1
         asked.say(dht, codec.write(Found(question.number + 1, *msgspec.structs.astuple(found)[1:])))
         asked.say(dht, codec.write(Kept(question.number, kept=True)))
         assert dht.stats["unasked"] == 2
