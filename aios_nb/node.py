@@ -233,6 +233,7 @@ class Rooms:
             waiting=self.links.waiting,
             agents=lambda caller: len(self.directory.rows(caller)),
             counted=lambda: self.chat.callers.counted,
+            superseded=lambda: self.directory.silent,
         )
         dispatcher = self._dispatcher(reception, blobs, methods)
         own = functools.partial(self._own_rows, owner_of(node_id))
@@ -438,9 +439,7 @@ class Rooms:
         endpoints = [endpoint] if udp is None else [endpoint, ("udp", endpoint[1], udp)]
         await self.directory.announce(name, scope, endpoints)
         url = f"http://{_dialled(host)}:{port}"
-        return RunInfo(
-            name=name, node_id=node_id, url=url, token=token, network=settings.network
-        )
+        return RunInfo(name=name, node_id=node_id, url=url, token=token, network=settings.network)
 
     def _own_rows(self, owner: Principal) -> list[AgentRow]:
         """What the owner offers, without the built-in agents."""

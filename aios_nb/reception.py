@@ -29,7 +29,9 @@ class Reception:
         waiting: Callable[[], Sequence[Mapping[str, Any]]],
         agents: Callable[[Principal], int],
         counted: Callable[[], Mapping[str, tuple[int, float, int]]],
+        superseded: Callable[[], bool],
     ) -> None:
+        """``superseded``: another process runs with this node's key since later than this one."""
         self._node_id = node_id
         self._name = name
         self._store = store
@@ -38,11 +40,12 @@ class Reception:
         self._waiting = waiting
         self._agents = agents
         self._counted = counted
+        self._superseded = superseded
         self._began = time.monotonic()
         self.url = ""
 
     def info(self, principal: Principal, _: p.Nothing) -> dict[str, Any]:
-        return {
+        told = {
             "node_id": self._node_id,
             "name": self._name,
             "version": __version__,
@@ -50,6 +53,9 @@ class Reception:
             "uptime_s": round(time.monotonic() - self._began, 3),
             "agents": self._agents(principal),
         }
+        if principal.is_owner and self._superseded():
+            told["superseded"] = True
+        return told
 
     def peers(self, _principal: Principal, _: p.Nothing) -> dict[str, Any]:
         return {"peers": self._peers(), "waiting": self._waiting()}

@@ -26,7 +26,19 @@ from aios_nb.agents.definition import TIMEOUT_S
 from aios_nb.chat.reading import CONTEXT_BYTES
 from aios_nb.cli.parser import parse
 from aios_nb.config import KB, MB, Limits
+from aios_nb.hub import filters, looking, news, sites, spreading
+from aios_nb.hub.catalogue import sync
+from aios_nb.hub.dht import codec
+from aios_nb.hub.dht.tuning import HOUR_S, Tuning
+from aios_nb.hub.gossip import LAN, LOCAL, WAN, entropy, machine, packets, probing, trust, wanting
+from aios_nb.hub.gossip import spreading as rounds
+from aios_nb.hub.gossip.awareness import WORST
+from aios_nb.hub.gossip.members import MEMBERS_MAX, Life
+from aios_nb.hub.post import budgets, datagram, greetings, meeting, sessions
+from aios_nb.hub.post.tokens import TOKEN_S
+from aios_nb.hub.presence import PRESENCE_LIMIT_BYTES, Said
 from aios_nb.identity import from_base64url
+from aios_nb.records import Scope
 from aios_nb.records import parse as read_record
 from aios_nb.wire import websocket
 from aios_nb.wire.dispatch import Bound
@@ -69,6 +81,17 @@ def rows(page: str, title: str) -> list[list[str]]:
     """The cells of the first table of a section, without its head."""
     lines = [line for line in section(page, title).splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[1:]]
+
+
+def tables(page: str, title: str) -> list[list[list[str]]]:
+    """The cells of each table of a section or of a part of one, without their heads."""
+    part = re.search(rf"^##+ {re.escape(title)}$(.*?)^##", page, re.DOTALL | re.MULTILINE)
+    assert part, title
+    found = re.findall(r"^\|.*\n\|[-|]+\n((?:\|.*\n)+)", part[1], re.MULTILINE)
+    return [
+        [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines.splitlines()]
+        for lines in found
+    ]
 
 
 def matches(shown: str, said: str) -> bool:
@@ -361,8 +384,10 @@ def test_results_have_the_fields_the_page_names(tmp_path: Path):
             "blobs.put": {"sha256": sha256, "offset": 0, "chunk": chunk, "last": True},
             "blobs.get": {"sha256": sha256},
             "agents.withdraw": {"name": "asks"},
+            "gossip.sync": {"digest": ""},
         }
         elsewhere = {"chat.stream", "agents.watch", "chat.watch", "chat.unwatch", "aios.message"}
+        elsewhere.add("gossip.packet")  # says nothing
         assert calls.keys() | elsewhere == described().keys()
         for method, params in calls.items():
             usage, result = described()[method]
@@ -453,7 +478,157 @@ def test_the_pages_limits_are_those_of_the_code():
         "{}; {:g} a second; {:g} s a minute".format(*together),
         "{} MB, {:g} days; {} MB; {}".format(*kept),
         f"{LIMITS.known_log_bytes // MB} MB, {LIMITS.known_log_days:g} days",
+        f"{LIMITS.records}; {LIMITS.agents_per_publisher}; {MEMBERS_MAX}",
     ]
+
+
+# The network of PROTOCOL.md -----------------------------------------------------------------
+
+
+def test_the_page_has_every_field_of_a_presence():
+    [fields] = tables(PROTOCOL, "Presence")
+
+    assert [SPAN.findall(row[0])[0] for row in fields] == list(Said.__struct_fields__)
+
+
+def test_the_page_has_every_kind_of_datagram():
+    kinds, _ = tables(PROTOCOL, "Datagrams")
+
+    assert [(int(row[0]), row[1].upper()) for row in kinds] == [
+        (kind.value, kind.name) for kind in datagram.Kind
+    ]
+
+
+def test_the_pages_budgets_are_those_of_the_code():
+    _, shown = tables(PROTOCOL, "Datagrams")
+    ports, hosts = (
+        [rates[scope] for scope in Scope] for rates in (budgets.PORT_HELLOS, budgets.HOST_HELLOS)
+    )
+    answers = [budgets.ANSWERS, budgets.ALL_ANSWERS]
+    checks = [budgets.CHECKS, budgets.ALL_CHECKS]
+
+    assert [row[1:] for row in shown] == [
+        [
+            mark.join(f"{round(per_s, 4):g}" for per_s, _ in rates),
+            mark.join(str(burst) for _, burst in rates),
+        ]
+        for mark, rates in ((", ", ports), (", ", hosts), ("; ", answers), ("; ", checks))
+    ]
+
+
+def messages(shapes: Any) -> list[tuple[int, str, list[str]]]:
+    """Number, name and fields of each kind of message."""
+    return sorted(
+        (
+            shape.__struct_config__.tag,
+            " ".join(re.findall("[A-Z][a-z]+", shape.__name__)).lower(),
+            list(shape.__struct_fields__),
+        )
+        for shape in shapes
+    )
+
+
+@pytest.mark.parametrize(
+    ("title", "shapes"),
+    [
+        ("Gossip", packets.Message.__args__),
+        ("DHT", (*codec.Question.__args__, *codec.Answer.__args__)),
+    ],
+)
+def test_the_page_has_every_message_with_its_fields(title: str, shapes: Any):
+    shown = tables(PROTOCOL, title)[0]
+
+    assert [(int(row[0]), row[1], SPAN.findall(row[2])) for row in shown] == messages(shapes)
+
+
+def test_the_pages_intervals_are_those_of_the_code():
+    shown = tables(PROTOCOL, "Gossip")[2]
+
+    assert [row[1:] for row in shown[1:]] == [
+        [f"{pace.gossip_s:g} s; {pace.fanout}" for pace in (LOCAL, LAN, WAN)],
+        [f"{pace.probe_s:g} s; {pace.probe_most_s:g} s" for pace in (LOCAL, LAN, WAN)],
+        [f"{pace.timeout_s:g} s" for pace in (LOCAL, LAN, WAN)],
+        [f"{pace.sync_s:g} s" for pace in (LOCAL, LAN, WAN)],
+        [f"{pace.silence_s:g} s; {pace.doubt_factor:g}" for pace in (LOCAL, LAN, WAN)],
+    ]
+
+
+def test_the_page_has_every_filter_and_no_other():
+    [shown] = tables(PROTOCOL, "Searching")
+    typed = [example for row in shown for example in SPAN.findall(row[0])]
+
+    for example in typed:
+        words, asked = filters.read_query(example)
+        assert (words, asked != filters.Filters()) == ("", True), example
+    assert {example.partition(":")[0] for example in typed} == {"tag", "name", "node", "live"}
+
+
+def test_the_page_has_every_state_of_a_node():
+    said = SPAN.findall(described()["node.peers"][1])
+
+    assert set(Life) <= set(said)
+
+
+TUNING = Tuning()
+COUNTED = (
+    *("none", "one", "two", "three", "four", "five", "six"),
+    *("seven", "eight", "nine", "ten", "eleven", "twelve"),
+)
+
+
+@pytest.mark.parametrize(
+    ("title", "phrase"),
+    [
+        ("Presence", f"at most {PRESENCE_LIMIT_BYTES} bytes"),
+        ("Datagrams", f"A datagram has {datagram.DATAGRAM_LIMIT_BYTES} bytes at most"),
+        ("Datagrams", f"good for {TOKEN_S / 60:g} to {TOKEN_S / 30:g} minutes"),
+        ("Datagrams", f"after {sessions.RENEW_S / 60:g}; a restart"),
+        ("Datagrams", "after {:g}, {:g} and {:g} s".format(*greetings.ASK_AGAIN_S)),
+        ("Datagrams", f"given up {greetings.GIVE_UP_S:g} s after"),
+        ("Datagrams", f"at most {meeting.AMPLIFICATION_MOST} times the bytes"),
+        ("Gossip", f"of messages, {packets.PACKET_LIMIT_BYTES} bytes at most"),
+        ("Gossip", f"{entropy.PAGES_MAX} packets at most"),
+        ("Gossip", f"more than {entropy.PULL_BUCKETS} buckets differ"),
+        ("Gossip", f"up to {COUNTED[WORST + 1]} times"),
+        ("Gossip", f"{COUNTED[probing.RELAYS]} others are asked"),
+        ("Gossip", f"{LOCAL.sends(9)} \N{MULTIPLICATION SIGN} ⌈log10(n + 1)⌉ times"),
+        ("Gossip", f"over {COUNTED[rounds.WHOLE_HOPS]} hops"),
+        ("Gossip", f"{COUNTED[wanting.TRIES]} times. A node sends"),
+        ("Gossip", f"{rounds.ANSWER_BYTES_PER_S // KB} KB a second of wanted"),
+        ("Gossip", f"{rounds.ANSWER_BURST_BYTES // KB} KB at once"),
+        ("Gossip", f"{COUNTED[trust.FORGERIES].capitalize()} wrong ones"),
+        ("Gossip", f"tells {COUNTED[machine.ANNOUNCED_TO]} nodes its next incarnation"),
+        ("Sync", f"{sync.PAGE_BYTES // KB} KB of JSON at most"),
+        ("Sync", f"{spreading.SYNC_BURST} pages at once and {spreading.SYNC_PER_S:g} a second"),
+        ("What is kept", f"keeps {LIMITS.records} records"),
+        ("What is kept", f"{LIMITS.agents_per_publisher} agents of one node"),
+        ("What is kept", f"the {COUNTED[sites.SITES_ASKED]} nodes"),
+        ("Searching", f"{looking.STRANGERS_PER_S:g} searches a second"),
+        ("Methods", f"{news.FIRST_ROWS} at most, `more`"),
+        ("DHT", f"array, {codec.MESSAGE_LIMIT_BYTES} bytes at most"),
+        ("DHT", f"presences, {codec.CONTACTS_MAX} at most"),
+        ("DHT", f"{codec.NUMBER_BITS} bits"),
+        ("DHT", f"for {TUNING.token_s / 60:g} to {TUNING.token_s / 30:g} minutes"),
+        ("DHT", f"{TUNING.keys_max} keys and {TUNING.bytes_max // MB} MB"),
+        ("DHT", f"where {TUNING.k} nodes are to be expected ({TUNING.small_k} in a network"),
+        ("DHT", f"fewer than {TUNING.small_network})"),
+        ("DHT", f"every {TUNING.republish_s / HOUR_S:g} hours"),
+        ("DHT", f"once {TUNING.quorum} nodes gave it"),
+        ("DHT", f"after {TUNING.hard_timeout_s:g} s it is lost"),
+        ("DHT", f"longer than {TUNING.hedge_rtts:g} round trips"),
+        ("DHT", f"{TUNING.hedge_floor_loopback_s * 1000:g} ms at least"),
+        ("DHT", f"else {TUNING.hedge_floor_s * 1000:g} ms"),
+        ("DHT", f"{TUNING.asks_max} questions at most"),
+        ("DHT", f"{TUNING.requests_per_s:g} answers a second, {TUNING.requests_burst:g} at once"),
+        ("DHT", f"{TUNING.contacts_per_prefix} nodes of one block"),
+        ("DHT", f"{TUNING.contacts_per_prefix_in_bucket} in one bucket"),
+    ],
+)
+def test_the_numbers_of_the_network_are_those_of_the_code(title: str, phrase: str):
+    part = re.search(rf"^##+ {title}$(.*?)^##", PROTOCOL, re.DOTALL | re.MULTILINE)
+
+    assert part
+    assert phrase in " ".join(part[1].split())
 
 
 def test_the_envelope_of_the_page_gets_the_answer_of_the_page(tmp_path: Path):

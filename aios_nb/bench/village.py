@@ -66,6 +66,7 @@ class Villager:
 
     def launch(self, join: str | None = None) -> None:
         """Start its process; ``wait`` says when it is ready."""
+        self.close()
         self._folder.mkdir(parents=True, exist_ok=True)
         agents = self._folder / "village.py"
         agents.write_text(_AGENT.format(name=self.name, work=WORK), encoding="utf-8")

@@ -60,6 +60,8 @@ def _show_one(state: Mapping[str, Any]) -> None:
             "version": state.get("version", ""),
             "agents": _agents_of(state),
         }
+        if state.get("superseded"):
+            lines["problem"] = "another process uses this node's key; this one publishes no more"
     for label, value in lines.items():
         print(f"  {paint(f'{label:8}', 'dim')} {one_line(str(value))}")
 
@@ -145,6 +147,7 @@ def search(args: argparse.Namespace) -> int:
                 (_short(row), f"{row.get('score', 0):.2f}", " ".join(row["tags"]), row["about"])
                 for row in answer["agents"]
             ),
+            below=[_why(row) for row in answer["agents"]],
         )
     else:
         output.note("nothing found; try other words, or see all: aios-nb agents")
@@ -152,8 +155,13 @@ def search(args: argparse.Namespace) -> int:
 
 
 def _short(row: Mapping[str, Any]) -> str:
-    away = "" if row.get("live", True) else " (away)"
-    return f"{row['name']}@{row['node_id'][:_ID_SHOWN]}{away}"
+    return f"{row['name']}@{row['node_id'][:_ID_SHOWN]}"
+
+
+def _why(row: Mapping[str, Any]) -> str:
+    """Why it was found; first of all, if its node has not answered lately."""
+    away = "" if row.get("live", True) else "may be away"
+    return "; ".join(filter(None, (away, str(row.get("why", "")))))
 
 
 def card(args: argparse.Namespace) -> None:

@@ -51,16 +51,24 @@ def show_text(text: str) -> None:
     print(plain(text).rstrip("\n"))
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Aligned columns, cut to the terminal; the last column gives way first."""
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], below: Sequence[str] = ()) -> None:
+    """Aligned columns, cut to the terminal; the last column gives way first.
+
+    ``below`` has a line for under each row, or an empty one for none.
+    """
     cells = [[one_line(str(cell)) for cell in row] for row in rows]
     paint = Paint(sys.stdout)
     widths = [max(map(cells_wide, column)) for column in zip(head, *cells, strict=True)]
-    if is_tty(sys.stdout):
-        _squeeze(widths, shutil.get_terminal_size().columns - len(_GAP) * (len(widths) - 1))
+    room = shutil.get_terminal_size().columns if is_tty(sys.stdout) else None
+    if room is not None:
+        _squeeze(widths, room - len(_GAP) * (len(widths) - 1))
     print(paint(_row(head, widths), "dim"))
-    for row in cells:
+    for row, under in zip(cells, below or ("",) * len(cells), strict=True):
         print(_row(row, widths))
+        line = one_line(under)
+        if line:
+            wide = cells_wide(line) if room is None else max(_COLUMN_MIN, room - len(_GAP))
+            print(_GAP + paint(fit(line, wide).rstrip(), "dim"))
 
 
 def _squeeze(widths: list[int], room: int) -> None:

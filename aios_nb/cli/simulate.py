@@ -26,7 +26,7 @@ def gossip(args: argparse.Namespace) -> None:
 
     rows = []
     for nodes in args.nodes:
-        rumour = Rumour(nodes=nodes, loss=args.loss, dead=args.dead)
+        rumour = Rumour.of_hub(nodes, loss=args.loss, dead=args.dead)
         summary = summarise(rumour, runs=args.runs, seed=args.seed)
         rows.append(
             {

@@ -152,6 +152,7 @@ class Network:
             self._links,
             post,
             own=self._directory.records,
+            places=self.places,
             shut_out=self._shut_out,
             muted=not self._gossips,
             on_changed=self._member_changed,
@@ -258,13 +259,20 @@ class Network:
         return self._gossips and not self.catalogue.crowded
 
     def _larger(self) -> list[str]:
-        """The nodes that hold more than this one, the largest first; without gossip, the joined."""
+        """The nodes that hold more than this one, the largest first; without gossip, the joined.
+
+        How much a node holds it says now and then: where none seems larger, those with a link are
+        asked. They may hold another part of the whole.
+        """
+        if self._links is None:
+            return []
         if not self._gossips:
-            return [] if self._links is None else list(self._links.joined())
+            return list(self._links.joined())
         held = len(self.catalogue)
         sizes = {node_id: self._size_of(node_id) for node_id in self.nodes()}
         larger = [node_id for node_id, size in sizes.items() if size > held]
-        return sorted(larger, key=lambda node_id: -sizes[node_id])
+        found = larger or [node_id for node_id in self._links.linked() if node_id in sizes]
+        return sorted(found, key=lambda node_id: -sizes[node_id])
 
     def _size_of(self, node_id: str) -> int:
         signed = self.catalogue.node_record(node_id)
@@ -320,11 +328,13 @@ class Network:
         self._show(node_id)
 
     async def _greet_again(self, node_id: str) -> None:
-        """It was shut out until now: by a link both hear what they missed."""
+        """It may do more than before: by a link both hear what they missed."""
         try:
             await self._reach(node_id)
         except RpcError as problem:
             log.debug("%s is let in, but not there: %s", node_id, problem)
+        else:
+            self.linked(node_id)
 
     def _show(self, node_id: str) -> None:
         for agent, row in self.others.look_again(node_id):

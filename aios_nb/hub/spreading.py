@@ -6,7 +6,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,6 +16,7 @@ from aios_nb.access import Principal
 from aios_nb.errors import Busy, ConnectionLost, InvalidParams, RecordError, RpcError, UsageError
 from aios_nb.hub.catalogue import Catalogue, Page, page, take_in
 from aios_nb.hub.catalogue.digest import may_be_told
+from aios_nb.hub.dialling import Dialling
 from aios_nb.hub.gossip import Changed, Gossip, Member, Pull, Send, Superseded
 from aios_nb.hub.presence import Presence, peek
 from aios_nb.records import Scope, Signed
@@ -49,6 +50,7 @@ class Spreading:
         post: Post | None,
         *,
         own: Callable[[], Sequence[Signed]],
+        places: Callable[[str], Mapping[str, Scope]],
         shut_out: Callable[[str], bool],
         muted: bool,
         on_changed: Callable[[Member], None],
@@ -56,14 +58,16 @@ class Spreading:
     ) -> None:
         """``post`` is None where datagrams do not pass: then everything goes over links.
 
-        ``own`` gives the records of this node. A node that is ``shut_out`` is neither heard nor
-        told anything. If ``muted``, we learn from links who is there, and nothing else happens.
+        ``own`` gives the records of this node, ``places`` where another one says it is. A node that
+        is ``shut_out`` is neither heard nor told anything. If ``muted``, we learn from links who is
+        there, and nothing else happens.
         """
         self.gossip = gossip
         self._catalogue = catalogue
         self._links = links
         self._post = post
         self._own = own
+        self._dialling = Dialling(links, places)
         self._shut_out = shut_out
         self._muted = muted
         self._on_changed = on_changed
@@ -106,6 +110,7 @@ class Spreading:
             task.cancel()
         if pulling:
             await asyncio.wait(pulling)
+        await self._dialling.close()
 
     def start(self) -> None:
         """Let time pass from now on."""
@@ -152,6 +157,10 @@ class Spreading:
         link = self._links.link(to)
         if link is not None:
             link.notify("gossip.packet", {"data": packet})
+            return
+        member = self.gossip.members.get(to)
+        if member is not None:
+            self._dialling.dial(to, doubted=member.state != "alive")
 
     # In bulk, over a link --------------------------------------------------------------------
 

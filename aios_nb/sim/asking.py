@@ -40,15 +40,15 @@ class Manner:
     """Ask in batches, on one path, wait for the whole of each and believe the first record."""
 
     @classmethod
-    def at(cls, rtt_s: float, *, quorum: int | None = 3) -> Self:
-        """As the hub's DHT asks where round trips take that long."""
+    def at(cls, rtt_s: float, *, publishing: bool = False) -> Self:
+        """As the hub's DHT asks where round trips take that long, to read or to publish."""
         tuning = Tuning()
         timeout_s = tuning.hard_timeout_s
         slow_s = min(timeout_s, max(tuning.hedge_floor_s, tuning.hedge_rtts * rtt_s))
         return cls(
             alpha=tuning.lanes,
             paths=tuning.paths,
-            quorum=quorum,
+            quorum=None if publishing else tuning.quorum,
             slow_s=slow_s,
             late_s=min(timeout_s, tuning.late_hedges * slow_s),
             timeout_s=timeout_s,

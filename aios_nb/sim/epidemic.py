@@ -29,6 +29,8 @@ ASK_AGAIN = 0.6
 """Intervals until the gossip asks again for what it wants, and then two others, at first."""
 SLOWER = 1.2
 """By what it waits longer each time."""
+DELAY_S = (0.010, 0.050)
+"""Shortest and longest way of a packet, unless something else is said."""
 STEPS = 20
 """Moments in an interval that tell short ways from long ones."""
 
@@ -61,7 +63,12 @@ class Rumour:
 
     @classmethod
     def of_hub(
-        cls, nodes: int, *, loss: float = 0.0, dead: float = 0.0, delay_s: tuple[float, float]
+        cls,
+        nodes: int,
+        *,
+        loss: float = 0.0,
+        dead: float = 0.0,
+        delay_s: tuple[float, float] = DELAY_S,
     ) -> Self:
         """As the hub's gossip spreads a record where packets take that long."""
         shortest, longest = (each / LAN.gossip_s for each in delay_s)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from aios_nb.hub.gossip import LAN
 from aios_nb.records import Signed
+from aios_nb.sim.epidemic import DELAY_S
 from aios_nb.sim.virtual import VirtualNetwork, Weather
 
-DELAY_S = (0.010, 0.050)
 _CEILING_S = 30.0
 _LOOK_S = 0.02
 _PAUSE_S = 1.0

@@ -14,9 +14,13 @@ from markdown_it import MarkdownIt
 
 from aios_nb.agents.definition import describe
 from aios_nb.agents.library import reading, shelf
+from aios_nb.agents.library.librarian import Librarian
 from aios_nb.cli import main
+from aios_nb.envelope import Sender
 from aios_nb.errors import Cancelled
 from aios_nb.index import opening
+from aios_nb.index.hybrid import HybridIndex
+from aios_nb.index.plain import PlainWords
 from tests.sites import TestSite, limits
 
 CEILING_S = 60.0
@@ -338,15 +342,73 @@ def test_the_node_answers_while_it_reads(make_site, notes, monkeypatch):
 
 
 def test_a_stopped_run_leaves_nothing_half_done(make_site, notes, monkeypatch):
-    site = make_site(library=notes)
-    slow = SlowIndex(monkeypatch)
-    reading = site.start("chat.send", agent="librarian", text="muons", message_id="m")
-    assert slow.begun.wait(CEILING_S)
+    site, begun, go_on = make_site(library=notes), threading.Event(), threading.Event()
+    assert names(ask(site, "muons")) == {"physics.md"}
+    for name in ("new", "newer"):
+        (notes / f"{name}.md").write_text("Muons again.")
+
+    def stuck(path: Path) -> Any:
+        if path.name == "newer.md":
+            begun.set()
+            while not go_on.wait(0.01):
+                pass
+        return reading.read(path)
+
+    monkeypatch.setattr(shelf, "read", stuck)
+    run = site.start("chat.send", agent="librarian", text="muons", message_id="m")
+    assert begun.wait(CEILING_S)
     site.call("chat.cancel", message_id="m")
     with pytest.raises(Cancelled):
-        reading.result(CEILING_S)
-    slow.go_on.set()
-    assert names(ask(site, "muons")) == {"physics.md"}
+        run.result(CEILING_S)
+    go_on.set()
+    (notes / "new.md").unlink()
+    assert names(ask(site, "muons")) == {"physics.md", "newer.md"}
+
+
+def test_a_run_stopped_in_the_index_leaves_no_passage_of_a_file_that_is_gone(notes):
+    class Tripping(HybridIndex):
+        def put(self, key, document):
+            super().put(key, document)
+            if document.name == "new.md":
+                raise KeyboardInterrupt
+
+    librarian = Librarian(notes, open_index=lambda: Tripping(PlainWords))
+    (notes / "new.md").write_text("Muons again.")
+    with pytest.raises(KeyboardInterrupt):
+        librarian.answer("muons", Owner())
+    (notes / "new.md").unlink()
+    assert "Found" in librarian.answer("muons", Owner())[0]
+
+
+class Owner:
+    """A ``ctx`` of the owner, who has time."""
+
+    sender = Sender("owner", "human")
+    deadline = 60.0
+
+    def progress(self, note: str, fraction: float) -> None:
+        pass
+
+
+class ShortOfTime(Owner):
+    """Waits for ten seconds, of which each look at the clock takes one."""
+
+    left = 10.0
+
+    @property
+    def deadline(self) -> float:
+        self.left -= 1
+        return self.left
+
+
+def test_a_run_that_gets_late_answers_with_what_it_has(notes):
+    for number in range(20):
+        (notes / f"{number}.md").write_text(f"Muons, part {number}.")
+    librarian = Librarian(notes)
+    text, _ = librarian.answer("muons", ShortOfTime())
+    assert "18 files not read yet: ask again" in text
+    text, _ = librarian.answer("muons", ShortOfTime())
+    assert "12 files not read yet" in text
 
 
 def test_an_owners_librarian_hides_the_built_in_one(make_site, notes):

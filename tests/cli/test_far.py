@@ -165,3 +165,22 @@ def test_a_deadline_is_named_as_it_is_typed(here: Cli) -> None:
     done = here("ask", "forever", "x", "--deadline", "1")
     assert done.returncode == 1
     assert done.stderr == "aios-nb: the deadline passed (give it more time: --deadline SECONDS)\n"
+
+
+def test_a_search_says_that_an_agent_may_be_away(here: Cli, there: Up) -> None:
+    words = "every word"
+    shown = f"spell@{there.said['node_id'][:12]}"
+    while shown not in (found := here("search", words).stdout):
+        pass
+    assert "may be away" not in found
+    there.process.send_signal(signal.SIGSTOP)
+    try:
+        while "may be away" not in (found := here("search", words).stdout):
+            pass
+    finally:
+        there.process.send_signal(signal.SIGCONT)
+    lines = found.splitlines()
+    [place] = [place for place, line in enumerate(lines) if line.startswith(shown)]
+    assert lines[place + 1].startswith("  may be away; ")
+    while "may be away" in here("search", words).stdout:
+        pass

@@ -30,7 +30,15 @@ def test_a_card_is_shown_with_its_signature(site):
 def test_search_finds_by_words(site):
     rows = site.json("search", "every", "word")["agents"]
     assert rows[0]["name"] == "spell"
-    assert "spell@" in site("search", "every word").stdout
+    lines = site("search", "every word").stdout.splitlines()
+    assert lines[1].startswith("spell@")
+    assert lines[2] == f"  {rows[0]['why']}"
+
+
+def test_search_takes_filters(site):
+    assert [row["name"] for row in site.json("search", "tag:slow")["agents"]] == ["spell"]
+    assert "tag slow" in site("search", "tag:slow").stdout
+    assert site("search", "every word", "node:aaaa").returncode == 1
 
 
 def test_a_search_without_a_hit_is_exit_code_1(site):

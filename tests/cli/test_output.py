@@ -34,9 +34,24 @@ def test_a_table_never_leaves_the_terminal(terminal: Terminal, monkeypatch):
     ] * 2
 
 
+def test_a_line_below_a_row_stays_within_the_terminal_and_may_be_left_out(
+    terminal: Terminal, monkeypatch
+):
+    monkeypatch.setenv("NO_COLOR", "1")
+    with redirect_stdout(terminal):
+        output.table(("NAME",), [("a",), ("b",), ("c",)], below=["why\nso", "", "long " * 30])
+    lines = terminal.getvalue().splitlines()
+    assert lines[:4] == ["NAME", "a", "  why so", "b"]
+    assert lines[5].startswith("  long long")
+    assert lines[5].endswith("…")
+    assert output.cells_wide(lines[5]) == 40
+
+
 def test_a_pipe_gets_whole_cells(capsys):
-    output.table(("NAME",), [("x" * 300,)])
-    assert "x" * 300 in capsys.readouterr().out
+    output.table(("NAME",), [("x" * 300,)], below=["y" * 300])
+    shown = capsys.readouterr().out
+    assert "x" * 300 in shown
+    assert "y" * 300 in shown
 
 
 def test_colours_are_for_terminals_that_want_them(terminal: Terminal, monkeypatch):

@@ -11,7 +11,18 @@ import pytest
 
 from aios_nb.client import RemoteClient, SiteClient
 from aios_nb.client.interface import Flow
-from tests.network.conftest import PATIENCE_S, Make, found, meet, refused, say, states, the, until, works
+from tests.network.conftest import (
+    PATIENCE_S,
+    Make,
+    found,
+    meet,
+    refused,
+    say,
+    states,
+    the,
+    until,
+    works,
+)
 from tests.sites import TestSite
 
 Heard = tuple[str, str, bool]

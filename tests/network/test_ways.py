@@ -59,6 +59,19 @@ def test_where_no_datagrams_pass_all_is_found_over_links(
         assert found(site, "name:miller") == {}
 
 
+def test_without_datagrams_the_one_that_brought_others_together_may_go(node: Make, udp: Closed):
+    udp.shut = True
+    first = node("first")
+    b = node("b", works("miller"), join=first)
+    c = node("c", works("smith"), join=first)
+    meet(first, b, c)
+    first.stop()
+    until(lambda: c.node.node_id in _linked(b))
+    meet(b, c)
+    until(lambda: the(c, "smith") in found(b, "name:smith"))
+    assert say(c, "miller") == "miller has hello"
+
+
 def test_without_gossip_a_joined_node_is_asked(node: Make):
     h = node("h", works("host-one"), gossip=False)
     b = node("b", works("miller", "grinds corn"), join=h, gossip=False)

@@ -76,7 +76,7 @@ def test_without_barriers_the_dead_cost_little(a_third_dead: Overlay, ten_thousa
 
 def test_a_record_is_found_sooner_than_all_its_holders(ten_thousand: Overlay):
     record = look_up(ten_thousand, Manner.at(0.08), count=100)
-    holders = look_up(ten_thousand, Manner.at(0.08, quorum=None), count=100)
+    holders = look_up(ten_thousand, Manner.at(0.08, publishing=True), count=100)
 
     assert record.found == holders.found == 1
     assert record.seconds(0.5) < holders.seconds(0.5)
@@ -134,7 +134,7 @@ def test_liars_nearest_to_a_key_hide_it_only_if_they_are_all_of_them():
     some = look_up(Overlay(Population(2000, crowding=19)), Manner(quorum=1), count=60)
     every = look_up(Overlay(Population(2000, crowding=20)), Manner(quorum=1), count=60)
 
-    assert some.found > 0.9
+    assert some.found > 0.7
     assert every.found == 0
 
 

@@ -10,6 +10,9 @@ import msgspec
 
 IsFolder = Callable[[str], bool]
 
+MESSAGE_CHARS = 1000
+"""What is read of a message; more would not make a question clearer."""
+
 
 class Wish(enum.Enum):
     ASK = "ask"
@@ -18,6 +21,15 @@ class Wish(enum.Enum):
     FORGET = "forget"
     TELL = "tell"
     """What it can do and where it looks."""
+
+
+class Said(enum.IntEnum):
+    """What stood before a name: the less was said, the more it must look like a folder."""
+
+    NOTHING = 0
+    VERB = 1
+    IN = 2
+    FOLDER = 3
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -57,43 +69,51 @@ _FOR = re.compile(
 
 def asked(message: str, is_folder: IsFolder) -> Asked:
     """What is wanted; ``is_folder`` says whether a text names a folder that is there."""
-    if _TELL.fullmatch(message):
+    text = message[:MESSAGE_CHARS].strip()
+    if _TELL.fullmatch(text):
         return Asked(Wish.TELL)
-    if _FORGET.fullmatch(message):
+    if _FORGET.fullmatch(text):
         return Asked(Wish.FORGET)
-    text = message.strip()
-    look = _LOOK.fullmatch(text)
+    look, within = _LOOK.fullmatch(text), _WITHIN.fullmatch(text)
     if look is not None:
-        named = bool(look["kind"] and (look["sure"] or look["into"]))
-        if (found := _folder(look["rest"], is_folder, named=named)) is not None:
-            return found
-    elif (found := _folder(text, is_folder, named=False)) is not None:
-        return found
-    within = _WITHIN.fullmatch(text)
-    if within is not None:
-        found = _folder(within["rest"], is_folder, named=False)
-        if found is not None and not found.question and is_folder(found.folder):
-            return Asked(Wish.LOOK, within["question"], found.folder)
-    return Asked(Wish.ASK, text)
+        found = _folder(look["rest"], is_folder, _said(look))
+    else:
+        found = _folder(text, is_folder, Said.NOTHING)
+    if found is None and within is not None:
+        place = _folder(within["rest"], is_folder, Said.VERB)
+        if place is not None and not place.question and is_folder(place.folder):
+            found = Asked(Wish.LOOK, within["question"], place.folder)
+    return found or Asked(Wish.ASK, text)
 
 
-def _folder(text: str, is_folder: IsFolder, *, named: bool) -> Asked | None:
-    """A folder at the start of a text, and the question behind it; ``named``: it was called one."""
+def _said(look: re.Match[str]) -> Said:
+    if look["kind"]:
+        return Said.FOLDER if look["sure"] or look["into"] else Said.VERB
+    return Said.IN if look["into"] else Said.VERB
+
+
+def _folder(text: str, is_folder: IsFolder, before: Said) -> Asked | None:
+    """A folder at the start of a text, and the question behind it."""
     quoted = _QUOTED.fullmatch(text)
-    if quoted is not None and (
-        named or is_folder(quoted["folder"]) or _PATH.match(quoted["folder"])
-    ):
-        rest = quoted["rest"]
-        ask = _FOR.match(rest)
-        return Asked(Wish.LOOK, _bare(rest[ask.end() :] if ask else rest), quoted["folder"])
+    named = quoted["folder"] if quoted else text
+    is_path = _PATH.match(named) is not None
+    if not is_path and before < Said.IN:
+        return None
+    if quoted is not None:
+        if not (is_path or before is Said.FOLDER or is_folder(named)):
+            return None
+        ask = _FOR.match(quoted["rest"])
+        return Asked(Wish.LOOK, _bare(quoted["rest"][ask.end() if ask else 0 :]), named)
     cuts = list(_cuts(text))
     for folder, question in cuts:
         if is_folder(folder):
             return Asked(Wish.LOOK, question, folder)
     folder, question = cuts[-1]
-    if _PATH.match(text) or (named and " " not in folder):
-        return Asked(Wish.LOOK, question, folder)
-    return None
+    if is_path:
+        is_meant = before >= Said.VERB or " " not in text
+    else:
+        is_meant = before is Said.FOLDER and " " not in folder
+    return Asked(Wish.LOOK, question, folder) if is_meant else None
 
 
 def _cuts(text: str) -> Iterator[tuple[str, str]]:

@@ -75,7 +75,7 @@ class Reconciler:
         most = self._pace.sync_every(self._members.size)
         self.next_at = now + self._wait_s * self._rng.uniform(1 - _JITTER, 1 + _JITTER)
         self._wait_s = min(most, 2 * self._wait_s)
-        for node_id in self._members.draw(self._rng, 1):
+        for node_id in self._members.choose(self._rng, 1):
             self.compare(self._members[node_id])
         gone = [one for one in self._members.gone if self._members[one].state is Life.DEAD]
         if gone:

@@ -9,6 +9,7 @@ import msgspec
 
 from aios_nb.hub.gossip.members import Member
 from aios_nb.hub.gossip.packets import Message, Piece, pack, packets
+from aios_nb.hub.gossip.trust import Account
 
 
 class Send(msgspec.Struct, frozen=True):
@@ -46,17 +47,24 @@ class Outbox:
 
     def __init__(self) -> None:
         self._waiting: list[Instruction] = []
+        self.payer: Account | None = None
+        """Who is to blame for what is sent now; None: we ourselves."""
 
     def put(self, instruction: Instruction) -> None:
         self._waiting.append(instruction)
 
     def send(self, to: str, *pieces: Piece) -> None:
         """One packet of a few small messages."""
-        self._waiting.append(Send(to, pack(pieces)))
+        self._post(to, pack(pieces))
 
     def send_all(self, to: str, messages: Iterable[Message]) -> None:
         """As many packets as it takes."""
-        self._waiting.extend(Send(to, packet) for packet in packets(messages))
+        for packet in packets(messages):
+            self._post(to, packet)
+
+    def _post(self, to: str, packet: bytes) -> None:
+        if self.payer is None or self.payer.pay(len(packet)):
+            self._waiting.append(Send(to, packet))
 
     def take(self) -> list[Instruction]:
         taken, self._waiting = self._waiting, []

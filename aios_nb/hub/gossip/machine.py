@@ -21,6 +21,7 @@ from aios_nb.hub.gossip.probing import NEVER, Detector
 from aios_nb.hub.gossip.register import Register
 from aios_nb.hub.gossip.rumours import Rumours
 from aios_nb.hub.gossip.spreading import Spreader
+from aios_nb.hub.gossip.trust import Accounts
 from aios_nb.hub.gossip.voice import Voice
 from aios_nb.hub.presence import Presence, State, peek
 from aios_nb.records import Scope, Signed
@@ -78,6 +79,7 @@ class Gossip:
         )
         self.counts = self._register.counts
         """What was dropped, by why."""
+        self._accounts = Accounts()
         self._left = False
         self.next_at = NEVER
         """When ``tick`` is wanted."""
@@ -130,8 +132,7 @@ class Gossip:
             self._detector.heard(now, peer)
             if peer.state is Life.DEAD:
                 self._register.take_back(peer)
-            for message in messages:
-                self._read(now, peer, message)
+            self._read_all(now, peer, messages)
             self._spreader.tick(now)
         self._done(now)
 
@@ -194,6 +195,22 @@ class Gossip:
             self._done(now)
 
     # Packets -----------------------------------------------------------------------------
+
+    def _read_all(self, now: float, peer: Member, messages: list[packets.Message]) -> None:
+        """As long as that peer has not asked too much of us."""
+        account = self._accounts.of(now, peer.node_id)
+        if not account.admits(now):
+            self.counts["too many"] += 1
+            return
+        self._outbox.payer = account
+        try:
+            for message in messages:
+                if account.is_spent:
+                    self.counts["too much"] += 1
+                    break
+                self._read(now, peer, message)
+        finally:
+            self._outbox.payer = None
 
     def _read(self, now: float, peer: Member, message: packets.Message) -> None:  # noqa: C901, PLR0912
         match message:

@@ -15,7 +15,8 @@ from aios_nb.hub.presence import Presence
 from aios_nb.records import Scope
 
 MEMBERS_MAX = 5000
-"""With the dead ones, who give way first."""
+"""With the dead ones, who give way first, and then those we only heard of."""
+_FEW_MET = 16
 
 
 class Life(StrEnum):
@@ -57,13 +58,38 @@ class Member(msgspec.Struct, frozen=True):
         return self.presence.said.scope
 
 
+class Drawn:
+    """Ids in a list to draw from, that also knows where each one is."""
+
+    __slots__ = ("_place", "list")
+
+    def __init__(self) -> None:
+        self.list: list[str] = []
+        self._place: dict[str, int] = {}
+
+    def add(self, node_id: str) -> None:
+        self._place[node_id] = len(self.list)
+        self.list.append(node_id)
+
+    def remove(self, node_id: str) -> bool:
+        """Whether it was there."""
+        place = self._place.pop(node_id, None)
+        if place is None:
+            return False
+        last = self.list.pop()
+        if last != node_id:
+            self.list[place] = last
+            self._place[last] = place
+        return True
+
+
 class Members(Mapping[str, Member]):
     """All other nodes, with the living ones in a list to draw from and in a digest to compare."""
 
     def __init__(self) -> None:
         self._all: dict[str, Member] = {}
-        self._living: list[str] = []
-        self._place: dict[str, int] = {}
+        self._living, self._met, self._unmet = Drawn(), Drawn(), Drawn()
+        self._spoke: set[str] = set()
         self._gone: dict[str, None] = {}
         """Dead and left; who went first is first."""
         self._digest = Digest()
@@ -82,12 +108,26 @@ class Members(Mapping[str, Member]):
     @property
     def size(self) -> int:
         """Of the network: the living, and this node."""
-        return len(self._living) + 1
+        return len(self._living.list) + 1
 
     @property
     def living(self) -> list[str]:
         """In no order that means anything; not to be changed."""
-        return self._living
+        return self._living.list
+
+    @property
+    def met(self) -> list[str]:
+        """The living who have spoken to us themselves."""
+        return self._met.list
+
+    @property
+    def unmet(self) -> list[str]:
+        """The living of whom others told us: made up, as far as we know."""
+        return self._unmet.list
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._all) >= MEMBERS_MAX
 
     @property
     def gone(self) -> Mapping[str, None]:
@@ -95,26 +135,30 @@ class Members(Mapping[str, Member]):
 
     # Changing ----------------------------------------------------------------------------
 
-    def put(self, member: Member) -> bool:
-        """Keep it, new or changed; False if there is no room for another one."""
+    def put(self, member: Member) -> None:
+        """Keep it, new or changed; whether there is room for a new one is for the caller."""
         before = self._all.get(member.node_id)
-        if before is None:
-            if len(self._all) >= MEMBERS_MAX and not self._make_room():
-                return False
-        else:
+        if before is not None:
             self._unlist(before)
         self._all[member.node_id] = member
         self._list(member)
-        return True
 
     def drop(self, node_id: str) -> None:
         self._unlist(self._all.pop(node_id))
+        self._spoke.discard(node_id)
 
-    def _make_room(self) -> bool:
-        if not self._gone:
-            return False
-        self.drop(next(iter(self._gone)))
-        return True
+    def meet(self, node_id: str) -> None:
+        """It spoke to us itself."""
+        if node_id not in self._spoke:
+            self._spoke.add(node_id)
+            if self._unmet.remove(node_id):
+                self._met.add(node_id)
+
+    def weakest(self) -> Member | None:
+        """Who gives way: who is gone for longest, else who was heard of last, but never met."""
+        if self._gone:
+            return self._all[next(iter(self._gone))]
+        return self._all[self._unmet.list[-1]] if self._unmet.list else None
 
     def _list(self, member: Member) -> None:
         node_id = member.node_id
@@ -122,8 +166,8 @@ class Members(Mapping[str, Member]):
             self._gone[node_id] = None
             return
         self.suspects += member.state is Life.SUSPECT
-        self._place[node_id] = len(self._living)
-        self._living.append(node_id)
+        self._living.add(node_id)
+        (self._met if node_id in self._spoke else self._unmet).add(node_id)
         self.toggle(member.presence)
         self._buckets.setdefault(bucket_of(raw_id(node_id)), {})[node_id] = None
 
@@ -133,10 +177,8 @@ class Members(Mapping[str, Member]):
             del self._gone[node_id]
             return
         self.suspects -= member.state is Life.SUSPECT
-        place, last = self._place.pop(node_id), self._living.pop()
-        if last != node_id:
-            self._living[place] = last
-            self._place[last] = place
+        for drawn in (self._living, self._met, self._unmet):
+            drawn.remove(node_id)
         self.toggle(member.presence)
         del self._buckets[bucket_of(raw_id(node_id))][node_id]
 
@@ -152,7 +194,20 @@ class Members(Mapping[str, Member]):
 
     def draw(self, rng: random.Random, count: int) -> list[str]:
         """Some of the living, by chance."""
-        return rng.sample(self._living, min(count, len(self._living)))
+        return rng.sample(self._living.list, min(count, len(self._living.list)))
+
+    def choose(self, rng: random.Random, count: int) -> list[str]:
+        """The same, with some that we have met among them.
+
+        A flood of made-up nodes would otherwise get all that we have to tell.
+        """
+        if not self.unmet or not self.met:
+            return self.draw(rng, count)
+        share = count // 3 if len(self.met) < _FEW_MET else count // 2
+        share += rng.random() < 1 / 2  # of one, half
+        sure = rng.sample(self.met, min(share, len(self.met)))
+        chosen = dict.fromkeys([*sure, *self.draw(rng, count)])
+        return list(chosen)[:count]
 
     def sums(self, scope: Scope) -> bytes:
         return self._digest.to_bytes(scope)

@@ -8,12 +8,12 @@ class Probe:
 
     __slots__ = ("due", "nacks", "pings", "relays", "sent", "seq", "target", "vouched")
 
-    def __init__(self, target: str, seq: int, sent: float, due: float) -> None:
+    def __init__(self, target: str, seq: int, sent: float, due: float, pings: int) -> None:
         self.target = target
         self.seq = seq
         self.sent = sent
         self.due = due
-        self.pings = 1
+        self.pings = pings
         self.relays: tuple[str, ...] | None = None
         """Who was asked to try too; None before that."""
         self.nacks: set[str] = set()

@@ -28,6 +28,9 @@ _SLOW_FACTOR = 3.0
 """A timeout is at least so many of the slowest round trips."""
 _SLOW_DECAY = 0.98
 _AGE_MOST_S = 300.0
+_TRUSTED_DOUBTS = 2.0
+"""For so many times of doubt others' word that a node answers them is enough. Then it must sign
+something: a few who lie together could otherwise keep a dead one alive for ever."""
 NEVER = float("inf")
 
 
@@ -52,6 +55,8 @@ class Detector:
         self.turns = Turns(members, rng, now)
         self._via: dict[str, str] = {}
         """Through whom a node that we may not reach ourselves answered last, or was heard of."""
+        self._spoke_at: dict[str, float] = {}
+        """When a node last spoke for itself: by a packet, or by its signed next word."""
         self._seq = rng.getrandbits(16)
         self._slowest_s = 0.0
         self._probe_at = now + rng.random() * pace.probe_s
@@ -84,7 +89,7 @@ class Detector:
             if self._next_of(node_id, suspicion) <= now:
                 self._look_again(now, node_id, suspicion)
         if now >= self.turns.hurried_at() and len(self._probes) < PROBES_AT_ONCE:
-            self.probe(now, self.turns.next_hurried(now))
+            self.probe(now, self.turns.next_hurried(now), pings=_PINGS)
         if now >= self._probe_at:
             interval = self._pace.probe_every(self._members.size)
             self._probe_at = now + self.awareness.scale(interval)
@@ -105,19 +110,24 @@ class Detector:
 
     # Probes ------------------------------------------------------------------------------
 
-    def probe(self, now: float, node_id: str) -> None:
-        """Ask it; one probe of a node at a time."""
+    def probe(self, now: float, node_id: str, pings: int = 1) -> None:
+        """Ask it; one probe of a node at a time. ``pings``: how many count as sent with this one.
+
+        Of whom someone spoke already, others are asked sooner: so word of a death runs faster.
+        """
         member = self._members.get(node_id)
         if member is None or self._probes.of(node_id) or member.state is Life.LEFT:
             return
         seq = self._next_seq()
-        probe = Probe(node_id, seq, now, now + self._timeout() / _PINGS)
+        probe = Probe(node_id, seq, now, now + self._timeout() / _PINGS, pings)
         self._probes.open(probe)
         self._ping(member, probe)
 
     def heard(self, now: float, member: Member) -> None:
         """It is alive: a packet came from it, or a link to it is open."""
         node_id = member.node_id
+        self._members.meet(node_id)
+        self._spoke_at[node_id] = now
         probe = self._probes.of(node_id)
         if probe is not None:
             if probe.relays is None:
@@ -130,8 +140,13 @@ class Detector:
             self.clear(node_id)
             self._turn(now, member, Life.ALIVE)
 
+    def new_word(self, now: float, node_id: str) -> None:
+        """It spoke for itself, whoever told us."""
+        self._spoke_at[node_id] = now
+        self.clear(node_id)
+
     def clear(self, node_id: str) -> None:
-        """It spoke for itself; what was held against it is void."""
+        """What was held against it is void."""
         self._suspicions.pop(node_id, None)
         self.claims.drop(node_id)
         probe = self._probes.of(node_id)
@@ -145,6 +160,7 @@ class Detector:
     def forget(self, node_id: str) -> None:
         self.clear(node_id)
         self._via.pop(node_id, None)
+        self._spoke_at.pop(node_id, None)
         self.turns.forget(node_id)
 
     # What comes in -----------------------------------------------------------------------
@@ -156,7 +172,7 @@ class Detector:
             return  # from the target itself it was heard already, as any packet is
         # Another's word. If several say the opposite from their own probes, only what the target
         # signs counts, and then it is no suspect any more when we get here.
-        if self._needs_proof(probe.target):
+        if self._needs_proof(now, probe.target):
             probe.vouched = True
             return
         self._via[probe.target] = sender.node_id
@@ -232,13 +248,13 @@ class Detector:
             return
         probe.due = now + self._timeout()
         self._ping(member, probe)
-        doubted = member.life if self._needs_proof(probe.target) else None
+        doubted = member.life if self._needs_proof(now, probe.target) else None
         for relay in relays:
             self._outbox.send(relay, Ask(probe.seq, raw_id(probe.target), doubted))
 
     def _relays_for(self, target: str) -> list[str]:
         """Three healthy others; first the one through whom it answered before."""
-        drawn = self._members.draw(self._rng, RELAYS + self._members.suspects + 2)
+        drawn = self._members.choose(self._rng, RELAYS + self._members.suspects + 2)
         via = self._via.get(target)
         found = dict.fromkeys([via, *drawn] if via else drawn)
         healthy = (
@@ -289,8 +305,11 @@ class Detector:
         self._probes.close(probe)
         self.awareness.better()
 
-    def _needs_proof(self, node_id: str) -> bool:
-        """Whether so many accuse it that one relay's word does not outweigh theirs."""
+    def _needs_proof(self, now: float, node_id: str) -> bool:
+        """Whether a relay's word is not enough: many accuse it, or it did not speak for long."""
+        silent_s = now - self._spoke_at.get(node_id, 0.0)
+        if silent_s > _TRUSTED_DOUBTS * self._doubt_s():
+            return True
         others = self._members.size - 2 - self._members.suspects
         return len(self.claims.of(node_id)) >= max(1, min(CONFIRMATIONS, others))
 

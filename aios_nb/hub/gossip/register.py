@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from aios_nb.hub.gossip.entropy import Reconciler
 from aios_nb.hub.gossip.instructions import Changed, Outbox
-from aios_nb.hub.gossip.members import Life, Member, Members
+from aios_nb.hub.gossip.members import LIVING, Life, Member, Members
 from aios_nb.hub.gossip.packets import Alive, Ping, encode
 from aios_nb.hub.gossip.probing import Detector
 from aios_nb.hub.gossip.rumours import Rumour, Rumours
@@ -51,10 +51,13 @@ class Register:
         alone = not self._members.living
         state = Life.LEFT if presence.said.state is State.LEFT else Life.ALIVE
         member = Member(node_id, state, presence, now)
-        if not self._members.put(member):
+        if not self._has_room(now, member, teller):
             self.counts["no room"] += 1
             return False
-        self._detector.clear(node_id)
+        self._members.put(member)
+        if teller is None:
+            self._members.meet(node_id)
+        self._detector.new_word(now, node_id)
         if teller is not None:
             self._detector.told_by(node_id, teller.node_id)
         self._outbox.put(Changed(member, known))
@@ -74,6 +77,20 @@ class Register:
         for node_id in [one for one in self._members.gone if self._members[one].since < before]:
             self._detector.forget(node_id)
             self._members.drop(node_id)
+
+    def _has_room(self, now: float, member: Member, teller: Member | None) -> bool:
+        """One who came itself takes the place of one that is known from hearsay only."""
+        if member.node_id in self._members or not self._members.is_full:
+            return True
+        weakest = self._members.weakest()
+        if weakest is None or (teller is not None and weakest.state in LIVING):
+            return False
+        self._detector.forget(weakest.node_id)
+        self._members.drop(weakest.node_id)
+        if weakest.state in LIVING:
+            gone = Member(weakest.node_id, Life.DEAD, weakest.presence, now)
+            self._outbox.put(Changed(gone, weakest))
+        return True
 
     def _spread(self, presence: Presence, teller: Member | None) -> None:
         content = encode(Alive(presence.to_bytes()))

@@ -9,6 +9,8 @@ from aios_nb.hub.gossip.members import Life, Member, Members
 from aios_nb.hub.gossip.packets import Ack, Alive, Ask, Nack, Ping, text_id
 
 AT_ONCE = 256
+AT_ONCE_EACH = 16
+"""For one asker, who has no more probes open than this: nobody else is refused because of it."""
 _NACK_SHARE = 0.7
 """Of the timeout: who probes for another says so before the other stops waiting."""
 
@@ -39,7 +41,8 @@ class Relay:
     def on_ask(self, now: float, asker: Member, ask: Ask) -> None:
         node_id = text_id(ask.target)
         target = self._members.get(node_id)
-        full = len(self._waiting) >= AT_ONCE
+        his = sum(asker.node_id == other for other, _, _ in self._waiting.values())
+        full = len(self._waiting) >= AT_ONCE or his >= AT_ONCE_EACH
         if target is None or target.state is Life.LEFT or full or node_id == asker.node_id:
             self._outbox.send(asker.node_id, Nack(ask.seq))
             return

@@ -64,7 +64,7 @@ class Spreader:
 
     def round(self, now: float, fanout: int) -> None:
         most = self._pace.sends(self._members.size)
-        for node_id in self._members.draw(self._rng, fanout):
+        for node_id in self._members.choose(self._rng, fanout):
             pieces = self.rumours.pick(now, node_id, self._members[node_id].scope, most)
             if pieces:
                 self._outbox.send(node_id, *pieces)

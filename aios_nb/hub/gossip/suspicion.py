@@ -13,12 +13,15 @@ CONFIRMATIONS = 3
 """So many others who say the same make the shortest doubt."""
 _LONGEST_FACTOR = 2.0
 """Without any of them the doubt is so much longer."""
-_EARLIER_SHARE = 0.3
+_EARLIER_SHARE = 0.4
 """By so much of the doubt another's claim can put its beginning before our own first probe."""
-_CHECKS = (0.35, 0.7)
-"""Of the doubt: when the suspect is probed again."""
+_CHECKS = (0.15, 0.4, 0.7)
+"""Of the doubt: when the suspect is probed again; first soon, for most doubts are lost packets."""
 _ROUNDS_LEAST = 2
 """Own probes that failed before anyone is dead."""
+_ROUNDS_LASTING = 3
+"""Own probes that failed before the suspect is told. Its answer goes to everyone, so with many
+nodes and many lost packets two would make a stream of answers that grows with the network."""
 _ACCUSERS_MAX = 16
 _ACCUSED_MAX = 512
 _CLAIM_LIFE_S = 60.0
@@ -40,7 +43,7 @@ class Suspicion:
     @property
     def lasts(self) -> bool:
         """Whether it is more than a few lost packets."""
-        return self.rounds >= _ROUNDS_LEAST
+        return self.rounds >= _ROUNDS_LASTING
 
     def origin(self, doubt_s: float, claimed: Collection[float]) -> float:
         """When it was first silent, as far as others may tell us."""

@@ -6,6 +6,14 @@ FORGERIES = 5
 """From one sender; what it tells of nodes is not looked at any more for a while."""
 _SHUNNED_S = 60.0
 _FORGERS_MAX = 256
+ANSWER_BYTES = 128 << 10
+ANSWER_BYTES_PER_S = 16 << 10
+"""That one peer can make us send, at once and for long."""
+PACKETS, PACKETS_PER_S = 400, 100
+"""Of one peer that are read: each may hold a few signatures to check."""
+_AROUND_BYTES = 61
+"""Of a datagram, around each packet."""
+_ACCOUNTS_MAX = 4096
 
 
 class Allowance:
@@ -22,6 +30,51 @@ class Allowance:
             return False
         self._left -= 1
         return True
+
+
+class Account:
+    """What one peer may still make us send and read. Both grow back."""
+
+    __slots__ = ("_at", "_bytes", "_packets")
+
+    def __init__(self, now: float) -> None:
+        self._bytes, self._packets, self._at = float(ANSWER_BYTES), float(PACKETS), now
+
+    def admits(self, now: float) -> bool:
+        """Whether one more packet of that peer is read."""
+        passed, self._at = now - self._at, now
+        self._bytes = min(ANSWER_BYTES, self._bytes + passed * ANSWER_BYTES_PER_S)
+        self._packets = min(PACKETS, self._packets + passed * PACKETS_PER_S)
+        if self._packets < 1:
+            return False
+        self._packets -= 1
+        return True
+
+    @property
+    def is_spent(self) -> bool:
+        return self._bytes <= 0
+
+    def pay(self, size: int) -> bool:
+        """Whether an answer of so many bytes is sent."""
+        if self.is_spent:
+            return False
+        self._bytes -= size + _AROUND_BYTES
+        return True
+
+
+class Accounts:
+    """Of the peers that spoke lately. A few bytes can ask for much: for a digest, for all names
+    in a bucket; whoever asks without end gets no more than a busy neighbour would."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, Account] = {}
+
+    def of(self, now: float, node_id: str) -> Account:
+        account = self._of.pop(node_id, None) or Account(now)
+        self._of[node_id] = account
+        if len(self._of) > _ACCOUNTS_MAX:
+            del self._of[next(iter(self._of))]
+        return account
 
 
 class Forgers:

@@ -18,7 +18,9 @@ class Turns:
 
     def __init__(self, members: Members, rng: random.Random, now: float) -> None:
         self._members, self._rng = members, rng
-        self._order: list[str] = []
+        self._orders: list[list[str]] = [[], []]
+        """Of those we have met, and of those we only heard of."""
+        self._strangers_turn = False
         self._hurried: dict[str, None] = {}
         self._hurried_at: dict[str, float] = {}
         self._next_hurried_at = now
@@ -45,16 +47,28 @@ class Turns:
         return node_id
 
     def next_in_turn(self) -> str | None:
-        """None if there is nobody."""
-        while True:
-            if not self._order:
-                self._order = self._members.draw(self._rng, len(self._members.living))
-                if not self._order:
-                    return None
-            node_id = self._order.pop()
-            member = self._members.get(node_id)
-            if member is not None and member.state in LIVING:
+        """None if there is nobody.
+
+        By turns one we have met and one we have not: a flood of made-up nodes must not keep us
+        from noticing that one we know has died.
+        """
+        self._strangers_turn = not self._strangers_turn
+        both = (self._members.met, self._members.unmet)
+        for which in (self._strangers_turn, not self._strangers_turn):
+            node_id = self._next_of(self._orders[which], both[which])
+            if node_id is not None:
                 return node_id
+        return None
+
+    def _next_of(self, order: list[str], of: list[str]) -> str | None:
+        if not of:
+            return None
+        while True:
+            if not order:
+                order.extend(self._rng.sample(of, len(of)))
+            member = self._members.get(order.pop())
+            if member is not None and member.state in LIVING:
+                return member.node_id
 
     def forget(self, node_id: str) -> None:
         self._hurried.pop(node_id, None)

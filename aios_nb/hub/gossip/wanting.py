@@ -20,6 +20,15 @@ class _Wanted:
         self.tries = 0
         self.again_at = 0.0
 
+    def add(self, source: str, rng: random.Random) -> None:
+        """One more who has it. Whoever came first must not keep all others out."""
+        if source in self.sources:
+            return
+        if len(self.sources) < _SOURCES_MAX:
+            self.sources.append(source)
+        else:
+            self.sources[rng.randrange(_SOURCES_MAX)] = source
+
 
 class Wanting:
     """What was asked for, of whom, and when it is asked for again."""
@@ -36,8 +45,7 @@ class Wanting:
         """Whether to ask that node now; else it is kept in mind."""
         wanted = self._of.get(handle)
         if wanted is not None:
-            if source not in wanted.sources and len(wanted.sources) < _SOURCES_MAX:
-                wanted.sources.append(source)
+            wanted.add(source, self._rng)
             return False
         if len(self._of) >= WANTED_MAX:
             del self._of[next(iter(self._of))]

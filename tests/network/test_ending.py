@@ -1,0 +1,55 @@
+"""A node that stops leaves nothing behind, however often it starts."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import threading
+from pathlib import Path
+
+from tests.network.conftest import found, meet, works
+from tests.sites import TestSite
+
+
+def _sockets() -> set[str]:
+    """The open sockets of this process."""
+    found = set()
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            name = os.readlink(f"/proc/self/fd/{number}")
+        except OSError:
+            continue
+        if name.startswith("socket:"):
+            found.add(name)
+    return found
+
+
+def test_twenty_starts_and_stops_leave_no_task_socket_or_thread(tmp_path: Path):
+    other = TestSite(tmp_path / "other", [works("stays")], name="other")
+    join = (f"{other.node.url}#{other.node.node_id}",)
+    before_sockets, before_threads = _settled(other), set(threading.enumerate())
+    for turn in range(20):
+        site = TestSite(tmp_path / "a", [works(f"turn{turn}")], name="a", join=join)
+        if turn % 5 == 0:
+            meet(site, other)
+            found(site, "who stays")
+        loop = site.node.loop.loop
+        network = site.rooms.network
+        site.stop()
+        assert loop.is_closed()
+        assert not asyncio.all_tasks(loop)
+        assert not network._tasks
+        assert not network._spreading._pulling
+    assert {one.name for one in set(threading.enumerate()) - before_threads} == set()
+    assert _settled(other) == before_sockets
+    other.stop()
+    gc.collect()
+
+
+def _settled(site: TestSite) -> set[str]:
+    """Its sockets once the links of others are closed on this side too."""
+    from tests.network.conftest import until
+
+    until(lambda: not site.on_loop(site.rooms.links.linked))
+    return _sockets()

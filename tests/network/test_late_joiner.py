@@ -1,0 +1,79 @@
+"""One that comes late learns what all others know, and stays awake meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+from tests.network.conftest import Make, found, meet, until
+from tests.network.madeup import MadeUp
+from tests.sites import TestSite
+
+PUBLISHERS = 200
+EACH = 10
+LATEST_S = 2.0
+"""A loop that turns slower than this on a busy machine does something else than turn."""
+
+
+def _fill(site: TestSite) -> None:
+    made_up = [MadeUp() for _ in range(PUBLISHERS)]
+    contents = [
+        one.agent(f"agent{n}", f"number {n} of the late catalogue").to_bytes()
+        for one in made_up
+        for n in range(EACH)
+    ]
+
+    def fill() -> None:
+        network = site.rooms.network
+        now = asyncio.get_running_loop().time()
+        for one in made_up:
+            network._started().gossip.introduce(now, one.presence())
+        for content in contents:
+            network.catalogue.offer(content)
+
+    site.on_loop(fill)
+
+
+def test_a_late_joiner_learns_two_thousand_records(node: Make, record_property):
+    seed = node("seed")
+    _fill(seed)
+    began = time.monotonic()
+    late = node("late", join=seed)
+    started = time.monotonic()
+    catalogue = late.rooms.network.catalogue
+    gaps = _gaps(late)
+    until(lambda: len(catalogue) >= PUBLISHERS * EACH)
+    learned = time.monotonic()
+    gaps.stop()
+    until(lambda: len(found(late, "late catalogue", 50)) == 50)
+    print(
+        f"\n{PUBLISHERS * EACH} records {learned - started:.2f} s after the start, which took"
+        f" {started - began:.2f} s; the longest turn of the loop {gaps.longest * 1000:.0f} ms"
+    )
+    record_property("seconds", round(learned - started, 3))
+    meet(late, seed)
+    assert gaps.longest < LATEST_S
+
+
+class _gaps:
+    """How long that node's loop keeps others waiting."""
+
+    def __init__(self, site: TestSite) -> None:
+        self.longest = 0.0
+        self._over = threading.Event()
+        self._loop = site.node.loop.loop
+        self._thread = threading.Thread(target=self._ask)
+        self._thread.start()
+
+    def _ask(self) -> None:
+        while not self._over.is_set():
+            asked, answered = time.monotonic(), threading.Event()
+            self._loop.call_soon_threadsafe(answered.set)
+            answered.wait(10)
+            self.longest = max(self.longest, time.monotonic() - asked)
+            time.sleep(0.001)
+
+    def stop(self) -> None:
+        self._over.set()
+        self._thread.join()
