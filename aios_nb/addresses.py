@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 
-from aios_nb.records import NodeRecord, Scope
+from aios_nb.records import NodeRecord, Scope, may_be_told
 
 URLS_MAX = 4
 """Of one record."""
@@ -17,8 +17,6 @@ _HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _KINDS = frozenset({"http", "https"})
 _METADATA = frozenset({ipaddress.ip_address("fd00:ec2::254")})
 """Where clouds tell a machine its secrets; the others are link-local."""
-
-_WIDTH = {Scope.LOOPBACK: 0, Scope.PRIVATE: 1, Scope.GLOBAL: 2}
 
 
 def scope_of(address: str) -> Scope | None:
@@ -39,7 +37,7 @@ def scope_of(address: str) -> Scope | None:
 
 def urls_of(record: NodeRecord, over: Scope | None) -> tuple[str, ...]:
     """The URLs to dial, if the record came over a link to an address of the scope ``over``."""
-    if over is None or _WIDTH[over] > _WIDTH[record.scope]:
+    if over is None or not may_be_told(record.scope, over):
         return ()
     found = (
         _url(endpoint.kind, endpoint.host, endpoint.port, record.scope)

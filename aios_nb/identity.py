@@ -10,6 +10,7 @@ import base64
 import binascii
 import hashlib
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -132,6 +133,7 @@ def is_weak_key(public_key: bytes) -> bool:
     return public_key[:-1] + bytes((public_key[-1] & ~_SIGN_BIT,)) in _SMALL_ORDER
 
 
+@lru_cache(maxsize=2048)
 def node_id_of(public_key: bytes) -> str:
     """The node id of a public key: base32 of the first 20 bytes of its SHA-256, 32 characters."""
     if len(public_key) != PUBLIC_KEY_BYTES:

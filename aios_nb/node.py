@@ -14,6 +14,7 @@ import time
 import types
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
@@ -252,19 +253,27 @@ class Rooms:
         self._upkeep = asyncio.create_task(self._keep_up())
         return info
 
-    def _librarian(self) -> Librarian:
-        from aios_nb.agents.library.bookmark import Bookmark
-        from aios_nb.agents.library.librarian import Librarian
-        from aios_nb.agents.library.links import notebook_folder
-
+    def _librarian(self) -> Callable[[], Librarian]:
+        """Makes it when it is first asked; what its folders are relative to is settled now."""
         home = self._claim.home
-        return Librarian(
-            self._settings.library,
-            Bookmark(home.library_path(self._claim.name)),
-            avoid=(home.path,),
-            relative_to=notebook_folder(os.environ),
-            limits=self._settings.limits,
-        )
+        folder = self._settings.library
+        if folder is not None and not str(folder).startswith("~"):
+            folder = folder.absolute()
+        relative_to = Path.cwd() if "JPY_PARENT_PID" in os.environ else None  # in a notebook
+
+        def hire() -> Librarian:
+            from aios_nb.agents.library.bookmark import Bookmark
+            from aios_nb.agents.library.librarian import Librarian
+
+            return Librarian(
+                folder,
+                Bookmark(home.library_path(self._claim.name)),
+                avoid=(home.path,),
+                relative_to=relative_to,
+                limits=self._settings.limits,
+            )
+
+        return hire
 
     def _dispatcher(
         self, reception: Reception, blobs: BlobStore, methods: Sequence[Method]
@@ -380,6 +389,7 @@ class Rooms:
             network.larger_sites(),
             complete=lambda: network.knows_all,
             record=network.record_of,
+            may_tell=network.may_tell,
         )
 
     def _nodes_there(self) -> set[str]:

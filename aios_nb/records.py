@@ -55,6 +55,19 @@ class Scope(StrEnum):
     GLOBAL = "global"
 
 
+WIDTH: Final = {scope: width for width, scope in enumerate(Scope)}
+"""How far a scope reaches, to compare two of them."""
+
+
+def may_be_told(about: Scope, peer: Scope) -> bool:
+    """Whether what is about a node of one scope may be told to a peer of the other.
+
+    What is reachable only on this machine is nothing to the world, and what the world can reach is
+    for everyone.
+    """
+    return WIDTH[peer] <= WIDTH[about]
+
+
 class Endpoint(msgspec.Struct, frozen=True, array_like=True):
     """One way to reach a node; travels as ``[kind, host, port]``."""
 

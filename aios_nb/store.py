@@ -32,8 +32,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
-from aios_nb.errors import Busy, HomeError
-from aios_nb.schema import STEPS
+from aios_nb.database import open_database
+from aios_nb.errors import Busy
 
 log = logging.getLogger("aios_nb.store")
 
@@ -148,21 +148,7 @@ class Store:
     @classmethod
     def open(cls, path: Path) -> Store:
         """The database at ``path``, made or brought up to date."""
-        with contextlib.ExitStack() as opened:
-            try:
-                writer = opened.enter_context(contextlib.closing(_connect(path)))
-                path.chmod(0o600)
-                _choose_journal(writer, path)
-                _migrate(writer, path)
-                reader = opened.enter_context(contextlib.closing(_connect(path, read_only=True)))
-                reader.execute("SELECT count(*) FROM meta").fetchone()
-            except sqlite3.DatabaseError as error:
-                raise HomeError(
-                    f"cannot open {path}: {error}",
-                    hint="check the disk and the file's permissions, or move the file away",
-                ) from error
-            opened.pop_all()
-        return cls(path, writer, reader)
+        return cls(path, *open_database(path))
 
     # Writing -------------------------------------------------------------------------
 
@@ -298,36 +284,32 @@ class Store:
 
     def _start_sync(self) -> None:
         """Have the disk take the WAL, and then fold it back."""
-        loop = asyncio.get_running_loop()
         self._syncing = True
 
         def work() -> None:
             try:
                 _sync(self.path.with_name(f"{self.path.name}-wal"))
+            except FileNotFoundError:
+                log.debug("the log of the database is gone: it was closed meanwhile")
             except OSError as error:  # the checkpoint will say so again, and does no harm
                 log.warning("the log of the database was not synced: %s", error)
-            with contextlib.suppress(RuntimeError):  # the loop may be gone at exit
-                loop.call_soon_threadsafe(finish)
 
         def finish() -> None:
             self._syncing = False
             if not self._closed and self._checkpoint is None:
                 self._start_checkpoint()
 
-        threading.Thread(target=work, name="aios-sync", daemon=True).start()
+        _beside("aios-sync", work, finish)
 
     def _start_checkpoint(self) -> None:
-        loop = asyncio.get_running_loop()
         self._pages = 0
-        done = self._checkpoint = loop.create_future()
+        done = self._checkpoint = asyncio.get_running_loop().create_future()
 
         def work() -> None:
             try:
                 self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
             except sqlite3.Error as error:
                 log.warning("checkpoint failed: %s", error)
-            with contextlib.suppress(RuntimeError):  # the loop may be gone at exit
-                loop.call_soon_threadsafe(finish)
 
         def finish() -> None:
             self._checkpoint = None
@@ -335,7 +317,7 @@ class Store:
                 done.set_result(None)
             self._flush()
 
-        threading.Thread(target=work, name="aios-checkpoint", daemon=True).start()
+        _beside("aios-checkpoint", work, finish)
 
     async def close(self) -> None:
         """Commit what waits, fold the WAL back and let go of the file."""
@@ -357,6 +339,20 @@ class Store:
 
 _Done = Callable[[Any, Exception | None], None]
 _Write = tuple[Callable[[Tx], Any], _Done]
+
+
+def _beside(name: str, work: Callable[[], None], finish: Callable[[], None]) -> None:
+    """Do ``work`` in a short thread, then ``finish`` on the loop, however the work went."""
+    loop = asyncio.get_running_loop()
+
+    def run() -> None:
+        try:
+            work()
+        finally:
+            with contextlib.suppress(RuntimeError):  # the loop may be gone at exit
+                loop.call_soon_threadsafe(finish)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
 
 
 def _sync(file: Path) -> None:
@@ -394,62 +390,3 @@ def _translated(error: Exception) -> Exception:
     if primary in _LOCKED:
         return Busy("the node's database is locked by another program")
     return error
-
-
-def _connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}",
-        uri=True,
-        isolation_level=None,
-        check_same_thread=False,  # opened by the starter, used by the loop's thread
-        timeout=5.0,
-        cached_statements=256,
-    )
-    try:
-        connection.execute("PRAGMA temp_store=MEMORY")
-        connection.execute("PRAGMA mmap_size=0")
-        connection.execute("PRAGMA cache_size=-16384")
-    except BaseException:
-        connection.close()  # not a database at all
-        raise
-    return connection
-
-
-def _choose_journal(connection: sqlite3.Connection, path: Path) -> None:
-    """WAL if it really works here, else the rollback journal."""
-    try:
-        mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
-        if mode == "wal":
-            connection.execute("PRAGMA synchronous=NORMAL")
-            connection.execute("PRAGMA wal_autocheckpoint=0")
-            connection.execute("BEGIN IMMEDIATE")
-            connection.execute("COMMIT")
-            return
-    except sqlite3.DatabaseError as error:
-        if connection.in_transaction:
-            connection.rollback()
-        mode = str(error)
-    connection.execute("PRAGMA journal_mode=TRUNCATE")
-    connection.execute("PRAGMA synchronous=FULL")
-    log.warning("no WAL for %s (%s): using the rollback journal, which is slower", path, mode)
-
-
-def _migrate(connection: sqlite3.Connection, path: Path) -> None:
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version > len(STEPS):
-        raise HomeError(
-            f"{path.name} was made by a newer version of aios_nb",
-            hint="upgrade aios_nb, or start under another --name",
-        )
-    if version == len(STEPS):
-        return
-    if version:
-        copy = path.with_name(f"{path.name}.v{version}")
-        with contextlib.closing(sqlite3.connect(copy)) as target:
-            connection.backup(target)
-        copy.chmod(0o600)
-        log.info("copied %s to %s before the change of version", path.name, copy.name)
-    for step in range(version, len(STEPS)):
-        connection.executescript(
-            f"BEGIN IMMEDIATE;\n{STEPS[step]}\nPRAGMA user_version={step + 1};\nCOMMIT;"
-        )

@@ -30,7 +30,18 @@ from aios_nb.hub import filters, looking, news, sites, spreading
 from aios_nb.hub.catalogue import sync
 from aios_nb.hub.dht import codec
 from aios_nb.hub.dht.tuning import HOUR_S, Tuning
-from aios_nb.hub.gossip import LAN, LOCAL, WAN, entropy, machine, packets, probing, trust, wanting
+from aios_nb.hub.gossip import (
+    LAN,
+    LOCAL,
+    WAN,
+    entropy,
+    machine,
+    packets,
+    probing,
+    suspicion,
+    trust,
+    wanting,
+)
 from aios_nb.hub.gossip import spreading as rounds
 from aios_nb.hub.gossip.awareness import WORST
 from aios_nb.hub.gossip.members import MEMBERS_MAX, Life
@@ -52,6 +63,10 @@ NAMES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "PROTOCOL.md", "bots/RE
 DOCS = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
 README, CONTRIBUTING, PROTOCOL = DOCS["README.md"], DOCS["CONTRIBUTING.md"], DOCS["PROTOCOL.md"]
 LIMITS = Limits()
+COUNTED = (
+    *("none", "one", "two", "three", "four", "five", "six"),
+    *("seven", "eight", "nine", "ten", "eleven", "twelve"),
+)
 SHOWN_URL = "http://127.0.0.1:8765"
 WAIT_S = 60
 """For a program that hangs; each takes a second."""
@@ -303,6 +318,9 @@ def test_the_readme_has_one_place_for_the_measured_numbers():
         f"{envelope.DEADLINE_DEFAULT_S:g} s unless you say otherwise",
         f"`timeout_s`, {TIMEOUT_S:g} s",
         f"for {LIMITS.call_memory_days:g} days after the call",
+        f"{MEMBERS_MAX:,} others and {LIMITS.records:,} agents of theirs",
+        f"takes {LIMITS.agents_per_publisher} agents from a node",
+        f"also asks {COUNTED[sites.SITES_ASKED]} nodes",
         f"Version {aios_nb.__version__}".lower(),
     ],
 )
@@ -570,10 +588,6 @@ def test_the_page_has_every_state_of_a_node():
 
 
 TUNING = Tuning()
-COUNTED = (
-    *("none", "one", "two", "three", "four", "five", "six"),
-    *("seven", "eight", "nine", "ten", "eleven", "twelve"),
-)
 
 
 @pytest.mark.parametrize(
@@ -597,6 +611,12 @@ COUNTED = (
         ("Gossip", f"{rounds.ANSWER_BYTES_PER_S // KB} KB a second of wanted"),
         ("Gossip", f"{rounds.ANSWER_BURST_BYTES // KB} KB at once"),
         ("Gossip", f"{COUNTED[trust.FORGERIES].capitalize()} wrong ones"),
+        ("Gossip", "{:.0%}, {:.0%} and {:.0%}".format(*suspicion._CHECKS).replace("%", "")),
+        ("Gossip", f"older than {machine.PATIENCE_SHARE * 100:g} % of the doubt"),
+        ("Gossip", f"back by up to {suspicion._EARLIER_SHARE * 100:g} %"),
+        ("Gossip", f"{trust.PACKETS} packets are read at once and {trust.PACKETS_PER_S} a second"),
+        ("Gossip", f"{trust.ANSWER_BYTES // KB} KB in answers at once"),
+        ("Gossip", f"Of {MEMBERS_MAX} members"),
         ("Gossip", f"tells {COUNTED[machine.ANNOUNCED_TO]} nodes its next incarnation"),
         ("Sync", f"{sync.PAGE_BYTES // KB} KB of JSON at most"),
         ("Sync", f"{spreading.SYNC_BURST} pages at once and {spreading.SYNC_PER_S:g} a second"),

@@ -62,6 +62,19 @@ def test_importing_the_package_is_light():
     assert not HEAVY & loaded_by("import aios_nb")
 
 
+def test_a_node_starts_without_what_only_a_search_needs(tmp_path):
+    modules = loaded_by(
+        "from pathlib import Path\n"
+        "from aios_nb.config import Settings\n"
+        "from aios_nb.node import Node\n"
+        f"Node(Settings(home=Path({str(tmp_path)!r}), gossip=False, dht=False)).start().stop()"
+    )
+
+    assert "aios_nb.agents.builtin" in modules
+    assert not {"numpy", "pandas", "matplotlib", "tantivy", "wordllama"} & modules
+    assert not [name for name in modules if name.startswith("aios_nb.agents.library")]
+
+
 def test_the_command_line_loads_benchmarks_only_when_asked():
     modules = loaded_by("import aios_nb.cli")
 

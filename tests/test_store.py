@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from aios_nb import schema, store
+from aios_nb import database, schema, store
 from aios_nb.errors import Busy, HomeError
 from aios_nb.store import Insert, Store, Tx
 
@@ -304,7 +304,7 @@ def test_a_change_of_version_copies_first(tmp_path: Path, monkeypatch: pytest.Mo
     opened.now(put("old"))
     opened.close_now()
     monkeypatch.setattr(
-        store, "STEPS", (*schema.STEPS, "CREATE TABLE extra (x INTEGER PRIMARY KEY) STRICT;")
+        database, "STEPS", (*schema.STEPS, "CREATE TABLE extra (x INTEGER PRIMARY KEY) STRICT;")
     )
     opened = Store.open(path)
     assert opened.read("SELECT * FROM extra") == []
@@ -322,7 +322,7 @@ def test_a_failed_change_of_version_leaves_the_old_one(
     path = tmp_path / "a.db"
     Store.open(path).close_now()
     monkeypatch.setattr(
-        store, "STEPS", (*schema.STEPS, "CREATE TABLE extra (x INTEGER); CREATE TABLE oops (;")
+        database, "STEPS", (*schema.STEPS, "CREATE TABLE extra (x INTEGER); CREATE TABLE oops (;")
     )
     with pytest.raises(HomeError):
         Store.open(path)
@@ -343,7 +343,7 @@ def test_something_else_under_that_name_is_an_error_of_one_line(tmp_path: Path) 
 def test_without_wal_the_rollback_journal_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    connect = store._connect
+    connect = database._connect
 
     def without_wal(path: Path, *, read_only: bool = False) -> Any:
         connection = connect(path, read_only=read_only)
@@ -355,7 +355,7 @@ def test_without_wal_the_rollback_journal_is_used(
         connection.set_authorizer(deny)
         return connection
 
-    monkeypatch.setattr(store, "_connect", without_wal)
+    monkeypatch.setattr(database, "_connect", without_wal)
 
     async def main() -> None:
         opened = Store.open(tmp_path / "a.db")

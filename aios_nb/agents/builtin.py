@@ -7,15 +7,17 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from aios_nb.agents.calc import calculate
-from aios_nb.agents.context import AsyncContext
+from aios_nb.agents.context import AsyncContext, ThreadContext
 from aios_nb.agents.definition import Definition, describe
-from aios_nb.agents.library.librarian import Librarian
 from aios_nb.envelope import AgentRow
 from aios_nb.errors import AgentFailed
+
+if TYPE_CHECKING:
+    from aios_nb.agents.library.librarian import Librarian
 
 BUILTIN_NAMES = frozenset({"echo", "clock", "calc", "concierge", "librarian"})
 RECOMMENDED = 5
@@ -39,9 +41,12 @@ _ABOUT_SITE = re.compile(
 def builtin_agents(
     site_name: str,
     own_rows: Callable[[], Sequence[AgentRow]],
-    librarian: Librarian | None = None,
+    librarian: Callable[[], Librarian] | None = None,
 ) -> list[Definition]:
-    """Their definitions, for a node of that name; ``own_rows`` lists what its owner offers."""
+    """Their definitions, for a node of that name; ``own_rows`` lists what its owner offers.
+
+    ``librarian`` makes that one when it is first asked.
+    """
     concierge = _make_concierge(site_name, own_rows)
     return [
         describe(
@@ -77,8 +82,7 @@ def builtin_agents(
             idempotent=True,
         ),
         describe(
-            (librarian or Librarian()).answer,
-            name="librarian",
+            _make_librarian(librarian or _some_librarian),
             about="Finds passages in the notebooks and text files of a folder you name",
             tags=["search", "files", "notebooks"],
             examples=["look in ~/notes", "where did I fit the decay curve?"],
@@ -205,3 +209,22 @@ def _short(text: str) -> str:
 
 def _brief(row: AgentRow) -> dict[str, str]:
     return {"id": row.id, "about": _short(row.about), "why": _short(row.why)}
+
+
+# librarian -----------------------------------------------------------------------------
+
+
+def _make_librarian(hire: Callable[[], Librarian]) -> Callable[..., Any]:
+    """A stand-in: importing the library takes longer than all the other agents together."""
+    hired = cache(hire)
+
+    def librarian(text: str, ctx: ThreadContext) -> tuple[str, dict[str, Any]]:
+        return hired().answer(text, ctx)
+
+    return librarian
+
+
+def _some_librarian() -> Librarian:
+    from aios_nb.agents.library.librarian import Librarian
+
+    return Librarian()

@@ -39,7 +39,8 @@ ECHO = Method("bench.echo", Echo, _CALLERS, handler=_echo)
 
 def start(name: str, join: Sequence[str] = ()) -> tuple[Node, dict[str, Any]]:
     """A running node with the bench agents, and what to print when it is ready."""
-    settings = Settings(name=name, join=tuple(join))
+    # Calls are measured here: the network has its own scenarios.
+    settings = Settings(name=name, join=tuple(join), gossip=False, dht=False)
     node = Node(settings, load_agents("aios_nb.bench.agents"), methods=[ECHO]).start()
     run = node.run_info or _never()
     return node, {"url": run.url, "token": run.token, "node_id": run.node_id}

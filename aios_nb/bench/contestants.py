@@ -92,10 +92,10 @@ def asked(process: subprocess.Popen[bytes], line: bytes) -> bytes:
     return stdout.readline()
 
 
-def printed(arguments: Sequence[str]) -> bytes:
+def printed(arguments: Sequence[str], **env: str) -> bytes:
     """What a Python with these arguments prints before it ends well."""
     done = subprocess.run(  # noqa: S603 (our own modules)
-        [sys.executable, *arguments], capture_output=True, env=child_env(), check=False
+        [sys.executable, *arguments], capture_output=True, env=child_env(**env), check=False
     )
     if done.returncode:
         words = done.stderr.decode(errors="replace").strip().splitlines()

@@ -35,13 +35,15 @@ class Timed(msgspec.Struct):
         took: list[float] = []
         gc.collect()
         gc.disable()
-        for call in calls:
-            begun = now()
-            found = await call()
-            took.append((now() - begun) * 1e3)
-            self.found += found
-            self.tried += 1
-        gc.enable()
+        try:
+            for call in calls:
+                begun = now()
+                found = await call()
+                took.append((now() - begun) * 1e3)
+                self.found += found
+                self.tried += 1
+        finally:
+            gc.enable()
         self.rounds.append(took)
 
 

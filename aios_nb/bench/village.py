@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +22,7 @@ from aios_nb.bench.spec import Broken
 ANSWER_WAIT_S = 10.0
 LOOK_S = 0.05
 LOOKERS = 4
+SAID_CHARS = 300
 WORK = "carries water"
 """What every agent of a village says of itself."""
 _AGENT = """import aios_nb as aios
@@ -85,9 +85,13 @@ class Villager:
         """The moment of its ready line."""
         line = first_line(self._running())
         try:
-            self.ready = msgspec.json.decode(line)
+            ready = msgspec.json.decode(line, type=dict[str, Any])
         except msgspec.DecodeError:
-            raise Broken(f"{self.name} did not start: {self.said()[-300:]}") from None
+            ready = {}
+        if "url" not in ready:  # it says why not on its one output or the other
+            said = f"{line.decode(errors='replace')} {self.said()}".strip()
+            raise Broken(f"{self.name} did not start: {said[-SAID_CHARS:]}")
+        self.ready = ready
         return time.monotonic()
 
     def signal(self, number: signal.Signals) -> None:
@@ -114,8 +118,9 @@ class Villager:
         return answer["result"]
 
     def view(self) -> View:
+        """By tag alone: the first search by words reads a model, thirty of them at a time here."""
         peers = self.ask("node.peers")["peers"]
-        found = self.ask("agents.search", query=f"{WORK} tag:village", limit=200)["agents"]
+        found = self.ask("agents.search", query="tag:village", limit=200)["agents"]
         live = frozenset(row["id"] for row in found if row["live"])
         return View({row["node_id"]: row["state"] for row in peers}, live)
 
@@ -146,22 +151,21 @@ class Village:
             Villager(f"v{n}", self._folder / f"v{n}", self._arguments)
             for n in range(len(self.all), len(self.all) + count)
         ]
-        if not self.all:
+        first = not self.all
+        self.all += new  # before they start: whatever happens, they are ended
+        if first:
             new[0].launch()
-            new[0].wait()
-            self.all.append(new.pop(0))
-        return self._start(new, self.all[0].address)
+            new.pop(0).wait()
+        return self._start(new)
 
     def restart(self, gone: Sequence[Villager]) -> float:
         """Start these again in their homes. When the last of them was ready."""
-        return self._start(gone, self.all[0].address)
+        return self._start(gone)
 
-    def _start(self, nodes: Sequence[Villager], join: str) -> float:
+    def _start(self, nodes: Sequence[Villager]) -> float:
         for villager in nodes:
-            villager.launch(join)
-        last = max((villager.wait() for villager in nodes), default=time.monotonic())
-        self.all += [villager for villager in nodes if villager not in self.all]
-        return last
+            villager.launch(self.all[0].address)
+        return max((villager.wait() for villager in nodes), default=time.monotonic())
 
     def until(
         self, seen: Callable[[Villager, View], bool], by: Sequence[Villager], within_s: float

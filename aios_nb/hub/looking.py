@@ -36,13 +36,18 @@ class Looking:
         *,
         complete: Callable[[], bool],
         record: Callable[[str], bytes | None],
+        may_tell: Callable[[str, str], bool],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``complete``: all that is out there is known here. ``record``: by agent id."""
+        """``complete``: all that is out there is known here. ``record``: by agent id.
+
+        ``may_tell(node, peer)``: whether one may hear of the other, by where they are.
+        """
         self._searching = searching
         self._sites = sites
         self._complete = complete
         self._record = record
+        self._may_tell = may_tell
         self._clock = clock
         self._left, self._at = STRANGERS_PER_S, clock()
 
@@ -50,7 +55,7 @@ class Looking:
         """The agents this caller may call, best first."""
         if caller.is_stranger:
             self._pay()
-        rows: list[AgentRow] = await self._searching.search(words, limit, _visible(caller))
+        rows: list[AgentRow] = await self._searching.search(words, limit, self._visible(caller))
         if caller.kind in _PEOPLE and not self._complete():
             rows = merged(rows, await self._sites.search(words, limit), limit)
         return [self._signed(row) for row in rows] if caller.is_node else rows
@@ -64,6 +69,13 @@ class Looking:
         shown: dict[str, Any] = msgspec.structs.asdict(row)
         return SignedRow(**shown, record=None if content is None else to_base64url(content))
 
+    def _visible(self, caller: Principal) -> Callable[[AgentRow], bool]:
+        def visible(row: AgentRow) -> bool:
+            told = not caller.is_node or self._may_tell(row.node_id, caller.id)
+            return told and caller.may_call(Access(row.access))
+
+        return visible
+
     def _pay(self) -> None:
         now = self._clock()
         self._left = min(STRANGERS_PER_S, self._left + (now - self._at) * STRANGERS_PER_S)
@@ -71,10 +83,6 @@ class Looking:
         if self._left < 1:
             raise Busy("too many searches by strangers", hint="try again", retry_after_s=1.0)
         self._left -= 1
-
-
-def _visible(caller: Principal) -> Callable[[AgentRow], bool]:
-    return lambda row: caller.may_call(Access(row.access))
 
 
 def standing_in(own_id: str, others: Others) -> Callable[[AgentRow], Light]:

@@ -18,12 +18,11 @@ from aios_nb.access import Principal
 from aios_nb.addresses import scope_of, urls_of
 from aios_nb.errors import Busy, RpcError
 from aios_nb.hub.catalogue import Catalogue, Change, Page, light_of
-from aios_nb.hub.catalogue.digest import may_be_told
 from aios_nb.hub.greeting import Acquaintances, Greeting
 from aios_nb.hub.others import Light, Others
 from aios_nb.hub.presence import Presence, State, declare
 from aios_nb.hub.sites import LargerSites
-from aios_nb.records import AgentRecord, NodeRecord, Scope, Signed
+from aios_nb.records import AgentRecord, NodeRecord, Scope, Signed, may_be_told
 
 if TYPE_CHECKING:
     from aios_nb.config import Limits
@@ -279,6 +278,12 @@ class Network:
         record = None if signed is None else signed.record
         return record.index if isinstance(record, NodeRecord) else 0
 
+    def may_tell(self, node_id: str, peer: str) -> bool:
+        """Whether a peer may hear of that node: not if it is only for those nearer to us."""
+        about, over = self._scope_of(node_id), self._started().scope(peer)
+        own = node_id == self._identity.node_id
+        return own or (about is not None and over is not None and may_be_told(about, over))
+
     def places(self, node_id: str) -> Mapping[str, Scope]:
         """The URLs at which that node says it is, as far as we may dial them."""
         signed = self.catalogue.node_record(node_id)
@@ -314,7 +319,7 @@ class Network:
 
     def linked(self, node_id: str) -> None:
         """There is a link to that node now."""
-        if self._spreading is not None:
+        if self._spreading is not None and (self._gossips or self._has_dht):
             self._spreading.linked(node_id)
 
     def review(self, node_id: str) -> None:

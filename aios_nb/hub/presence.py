@@ -7,6 +7,7 @@ the DHT are known by it, so an address is used only if its owner signed it. No I
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import lru_cache
 from typing import Annotated, Literal
 
 import msgspec
@@ -27,6 +28,8 @@ from aios_nb.records import Millis, Name, Scope
 PRESENCE_LIMIT_BYTES = 240
 _HEAD_BYTES = PUBLIC_KEY_BYTES + SIGNATURE_BYTES
 _INCARNATION_MAX = 2**32
+_scope_of = lru_cache(maxsize=1024)(scope_of)
+"""The words of the same nodes come again and again."""
 
 
 class State(StrEnum):
@@ -120,5 +123,5 @@ def peek(content: bytes) -> Presence:
 def _check(said: Said) -> None:
     if bool(said.host) != bool(said.port):
         raise RecordError("a presence has a whole address or none")
-    if said.host and scope_of(said.host) is not said.scope:
+    if said.host and _scope_of(said.host) is not said.scope:
         raise RecordError("the address of a presence is not of its scope")

@@ -15,11 +15,10 @@ from aios_nb import params as p
 from aios_nb.access import Principal
 from aios_nb.errors import Busy, ConnectionLost, InvalidParams, RecordError, RpcError, UsageError
 from aios_nb.hub.catalogue import Catalogue, Page, page, take_in
-from aios_nb.hub.catalogue.digest import may_be_told
 from aios_nb.hub.dialling import Dialling
-from aios_nb.hub.gossip import Changed, Gossip, Member, Pull, Send, Superseded
+from aios_nb.hub.gossip import Changed, Gossip, Member, Pull, Send, Superseded, still_there
 from aios_nb.hub.presence import Presence, peek
-from aios_nb.records import Scope, Signed
+from aios_nb.records import Scope, Signed, may_be_told
 
 if TYPE_CHECKING:
     from aios_nb.hub.post import Post
@@ -83,9 +82,15 @@ class Spreading:
 
     def received(self, sender: str, body: bytes) -> None:
         """A packet came, as a datagram or over a link."""
-        if not self._muted and not self._shut_out(sender):
-            self.gossip.received(self._loop.time(), sender, body)
-            self.act()
+        if self._shut_out(sender):
+            return
+        if self._muted:
+            answer = still_there(body)
+            if answer is not None:
+                self._deliver(sender, answer)
+            return
+        self.gossip.received(self._loop.time(), sender, body)
+        self.act()
 
     def linked(self, node_id: str) -> None:
         """There is a link to that node: it lives, and may know what we do not."""
@@ -148,10 +153,12 @@ class Spreading:
         self._timer = self._loop.call_at(due, self._tick)
 
     def _send(self, to: str, packet: bytes) -> None:
+        if not self._muted and not self._shut_out(to):
+            self._deliver(to, packet)
+
+    def _deliver(self, to: str, packet: bytes) -> None:
         from aios_nb.hub.post import Kind
 
-        if self._muted or self._shut_out(to):
-            return
         if self._post is not None and self._post.send(to, Kind.GOSSIP, packet):
             return
         link = self._links.link(to)
@@ -179,7 +186,7 @@ class Spreading:
         except (RpcError, ConnectionLost, TimeoutError, msgspec.ValidationError) as problem:
             log.debug("nothing pulled from %s: %s", node_id, problem)
 
-    def _scope(self, node_id: str) -> Scope | None:
+    def scope(self, node_id: str) -> Scope | None:
         """What may be told to that node, and believed from it, as to where others are.
 
         An address of a link may be a proxy's. A datagram that came back from where the node says
@@ -192,7 +199,7 @@ class Spreading:
         return member.scope if self._post.proven(node_id) else by_link
 
     async def _pages(self, link: Link) -> None:
-        scope = self._scope(link.node_id)
+        scope = self.scope(link.node_id)
         if scope is None:
             return
         digest, after = self._catalogue.digest(scope), ""
@@ -209,10 +216,11 @@ class Spreading:
     async def _meet(self, teller: str, presences: Sequence[bytes], scope: Scope) -> None:
         fit = []
         for content in presences:
-            told = _fitting(content, scope)
+            told = _read(content)
             if told is not None and told.node_id == teller:
-                self.gossip.introduce(self._loop.time(), told)
-            elif told is not None:
+                # Of itself it may say anything: it is at the other end of this link.
+                self.gossip.introduce(self._loop.time(), told, scope)
+            elif told is not None and may_be_told(told.said.scope, scope):
                 fit.append(content)
         self.act()
         for start in range(0, len(fit), PRESENCES_AT_ONCE):
@@ -230,7 +238,7 @@ class Spreading:
     def sync(self, principal: Principal, params: p.Sync) -> Page:
         """``gossip.sync``: a page of what that node lacks."""
         self._pay(principal.id)
-        scope = Scope.LOOPBACK if principal.is_owner else self._scope(principal.id)
+        scope = Scope.LOOPBACK if principal.is_owner else self.scope(principal.id)
         if scope is None:
             raise Busy("this link is on its way out", hint="try again")
         try:
@@ -266,10 +274,8 @@ class Spreading:
             raise Busy("too many pages at once", hint="try again", retry_after_s=1.0)
 
 
-def _fitting(content: bytes, over: Scope) -> Presence | None:
-    """A presence that a peer over there can know: its address is reached from there."""
+def _read(content: bytes) -> Presence | None:
     try:
-        told = peek(content)
+        return peek(content)
     except RecordError:
         return None
-    return told if may_be_told(told.said.scope, over) else None

@@ -53,7 +53,8 @@ class HybridIndex:
         if row == len(self._keys):
             self._keys.append(key)
             self._documents.append(document)
-        self._keys[row], self._documents[row] = key, document
+        else:
+            self._keys[row], self._documents[row] = key, document
         self._rows[key] = row
         self._words.put(row, entry_of(document))
         if self._meaning is not None:

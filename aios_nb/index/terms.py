@@ -154,6 +154,8 @@ def rarity(having: int, count: int) -> float:
 
 
 def _as_meant(question: str, terms: Iterable[Term]) -> str:
+    if len(question.casefold()) != len(question):  # with ß and a few others, places would differ
+        question = question.casefold()
     for term in terms:
         if term.meant != term.typed:
             at = question.casefold().find(term.typed)

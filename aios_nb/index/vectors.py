@@ -29,9 +29,12 @@ _STEPS = 127
 class Vectors:
     def __init__(self) -> None:
         self._count = 0
+        """Rows in use so far; some of them may have been dropped."""
+        self._living = 0
         self._signs: npt.NDArray[np.uint64] = np.zeros((_WORDS, 0), np.uint64)
         self._steps: npt.NDArray[np.int8] = np.zeros((0, DIMENSIONS), np.int8)
         self._scale: Floats = np.zeros(0, np.float32)
+        """What a step is worth; 0 in a row that was dropped."""
         self._sum = np.zeros(DIMENSIONS, np.float64)
 
     def put(self, row: int, vector: Floats) -> None:
@@ -41,11 +44,13 @@ class Vectors:
         scale = max(float(np.abs(vector).max()), 1e-9) / _STEPS
         self._steps[row] = np.rint(vector / scale)
         self._scale[row] = scale
-        self._sum += vector
+        self._sum += self._steps[row] * self._scale[row]  # just what ``drop`` takes off again
+        self._living += 1
 
     def drop(self, row: int) -> None:
         self._sum -= self._steps[row] * self._scale[row]
         self._scale[row] = 0.0
+        self._living -= 1
 
     def _reserve(self, rows: int) -> None:
         self._count = max(self._count, rows)
@@ -58,7 +63,7 @@ class Vectors:
 
     def usual(self, asked: Floats) -> float:
         """How near all points are to this one on average."""
-        return float(self._sum @ asked) / max(1, self._count)
+        return float(self._sum @ asked) / max(1, self._living)
 
     def nearest(self, asked: Floats, count: int) -> list[int]:
         """The rows that are probably nearest."""
@@ -78,6 +83,7 @@ class Vectors:
         other = np.zeros(self._count, np.uint8)
         for part, asked in zip(self._signs[:, : self._count], signs, strict=True):
             other += np.bitwise_count(part ^ asked)
+        other[self._scale[: self._count] == 0] = DIMENSIONS - 1  # dropped: behind all others
         having = np.cumsum(np.bincount(other, minlength=DIMENSIONS + 1))
         return np.flatnonzero(other <= np.searchsorted(having, count))
 

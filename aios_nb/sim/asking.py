@@ -20,38 +20,38 @@ from typing import Self
 from aios_nb.hub.dht.tuning import Tuning
 from aios_nb.sim.overlay import ID_BITS, Overlay
 
+RTT_S = 0.08
+"""A round trip across a continent."""
+_HUB = Tuning()
+
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How a lookup asks."""
+    """How a lookup asks; as the hub's DHT does, unless something else is said."""
 
-    alpha: int = 3
+    alpha: int = _HUB.lanes
     """Questions that are open at a time."""
-    paths: int = 3
+    paths: int = _HUB.paths
     """Searches side by side that share no node: one that Sybils caught does not catch the rest."""
-    quorum: int | None = 3
+    quorum: int | None = _HUB.quorum
     """Holders that must answer with the record; None: find the nearest nodes, as a publisher."""
-    slow_s: float = 0.24
+    slow_s: float = _HUB.hedge_rtts * RTT_S
     """A question open so long frees its place for another; its answer still counts."""
-    late_s: float = 1.2
+    late_s: float = _HUB.late_hedges * _HUB.hedge_rtts * RTT_S
     """A node silent so long is not counted among the nearest any more."""
-    timeout_s: float = 1.5
+    timeout_s: float = _HUB.hard_timeout_s
     barriers: bool = False
     """Ask in batches, on one path, wait for the whole of each and believe the first record."""
 
     @classmethod
     def at(cls, rtt_s: float, *, publishing: bool = False) -> Self:
         """As the hub's DHT asks where round trips take that long, to read or to publish."""
-        tuning = Tuning()
-        timeout_s = tuning.hard_timeout_s
-        slow_s = min(timeout_s, max(tuning.hedge_floor_s, tuning.hedge_rtts * rtt_s))
+        timeout_s = _HUB.hard_timeout_s
+        slow_s = min(timeout_s, max(_HUB.hedge_floor_s, _HUB.hedge_rtts * rtt_s))
         return cls(
-            alpha=tuning.lanes,
-            paths=tuning.paths,
-            quorum=None if publishing else tuning.quorum,
+            quorum=None if publishing else _HUB.quorum,
             slow_s=slow_s,
-            late_s=min(timeout_s, tuning.late_hedges * slow_s),
-            timeout_s=timeout_s,
+            late_s=min(timeout_s, _HUB.late_hedges * slow_s),
         )
 
 
@@ -59,7 +59,7 @@ class Manner:
 class Roads:
     """Round trip times: log-normal."""
 
-    median_s: float = 0.08
+    median_s: float = RTT_S
     sigma: float = 0.6
 
     def draw(self, rng: random.Random) -> float:

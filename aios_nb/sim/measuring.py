@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aios_nb.hub.gossip import LAN
 from aios_nb.records import Signed
-from aios_nb.sim.epidemic import DELAY_S
+from aios_nb.sim.rumour import DELAY_S
 from aios_nb.sim.virtual import VirtualNetwork, Weather
 
 _CEILING_S = 30.0

@@ -14,10 +14,9 @@ from functools import partial
 
 import msgspec
 
-from aios_nb.hub.catalogue.digest import may_be_told
 from aios_nb.hub.gossip import LAN, LIVING, Changed, Pace, Pull, Send, Superseded
 from aios_nb.hub.presence import Presence
-from aios_nb.records import Scope, Signed
+from aios_nb.records import Scope, Signed, may_be_told
 from aios_nb.sim.virtual_node import VirtualNode
 
 HEAD_BYTES = 33 + 28
@@ -108,15 +107,10 @@ class VirtualNetwork:
             self.join(node, first)
 
     def acquaint(self) -> None:
-        """Everyone knows everyone, and it is no news: a network that has been there for long."""
+        """Everyone has met everyone, and it is no news: a network that has been there for long."""
         words = [node.gossip.presence for node in self.up]
-        content = [word.to_bytes() for word in words]
         for node in self.up:
-            first = words[0] if words[0].node_id != node.node_id else words[-1]
-            node.gossip.introduce(node.now(), first)
-            node.gossip.pulled(node.now(), first.node_id, content, ())
-            node.gossip.hush()
-            node.gossip.take()
+            node.gossip.begin_among(node.now(), words)
             self._settle(node)
 
     def kill(self, node: VirtualNode) -> None:

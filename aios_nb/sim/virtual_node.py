@@ -89,8 +89,7 @@ class VirtualNode:
 
     def sign(self, name: str, *, about: str = "", withdrawn: bool = False) -> Signed:
         """The next record of its agent of that name, or its end."""
-        key = name
-        self._seqs[key] = seq = next_seq(self._seqs.get(key), self.now_ms())
+        self._seqs[name] = seq = next_seq(self._seqs.get(name), self.now_ms())
         record = agent_record(
             net=NET,
             node=self.node_id,

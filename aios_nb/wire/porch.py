@@ -177,6 +177,9 @@ class Porch:
             log.debug("a connection was lost before it began: %s", problem)
             accepted.close()
             return
+        except BaseException:
+            accepted.close()
+            raise
         if self._listening.fileno() < 0:
             transport.abort()  # whoever closed all connections did not see this one
 

@@ -373,6 +373,7 @@ def test_a_run_stopped_in_the_index_leaves_no_passage_of_a_file_that_is_gone(not
                 raise KeyboardInterrupt
 
     librarian = Librarian(notes, open_index=lambda: Tripping(PlainWords))
+    librarian.answer("muons", Owner())
     (notes / "new.md").write_text("Muons again.")
     with pytest.raises(KeyboardInterrupt):
         librarian.answer("muons", Owner())

@@ -10,12 +10,15 @@ from aios_nb.bench.scenarios import (
     beside,
     crowd,
     dht,
+    gossip,
+    joiner,
     levels,
     links,
     rpc,
     search,
     startup,
     streams,
+    village,
 )
 
 TINY = {
@@ -23,10 +26,13 @@ TINY = {
     beside: {"BUSY_S": 0.1, "ALONE_S": 0.02, "STORE_S": 0.05},
     levels: {"LOADS": ((6, 3),), "ROUNDS_MIN": 1, "SPAWN_LOAD": (4, 2), "QUICK_STACK": (2, 2)},
     dht: {"QUICK_SIZES": (8,), "QUICK_GETS": 6, "STOCK_AFTER_KILL": 1},
+    gossip: {"QUICK_ON_SOCKETS": (6,), "QUICK_IMAGINED": (10, 20), "QUICK_SECONDS": 1},
+    joiner: {"QUICK_COUNT": 40},
     crowd: {"WINDOW_S": 0.1, "SETTLE_S": 0.1},
     startup: {"LOAD_S": 0.05},
     links: {"IDLE_LINKS": 5, "SETTLE_S": 0.0, "WINDOW_S": 0.05, "STREAMS": ((1, 400), (3, 20))},
     search: {"QUICK_COUNTS": (300,), "QUICK_QUESTIONS": 30},
+    village: {"QUICK_NODES": 3, "STOPPED_S": 0.5},
     streams: {"SHAPES": ((1, 20), (3, 5))},
 }
 """A look at every line instead of a measurement."""

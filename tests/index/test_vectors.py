@@ -34,7 +34,31 @@ def test_the_usual_nearness_follows_what_is_put_and_dropped() -> None:
     assert vectors.usual(made[0]) == pytest.approx(float((made @ made[0]).mean()), abs=0.01)
     for row in (1, 2, 3):
         vectors.drop(row)
-    assert vectors.usual(made[0]) == pytest.approx(0.25, abs=0.01)
+    assert vectors.usual(made[0]) == pytest.approx(1.0, abs=0.01)
+
+
+def test_points_that_come_and_go_leave_no_trace_in_what_is_usual() -> None:
+    stays, *others = points(500)
+    vectors = Vectors()
+    vectors.put(0, stays)
+    before = vectors.usual(stays)
+    for point in others:
+        vectors.put(1, point)
+        vectors.drop(1)
+    assert vectors.usual(stays) == pytest.approx(before, abs=1e-6)
+
+
+def test_dropped_points_do_not_crowd_out_those_that_are_there() -> None:
+    asked, *others = points(SHORTLIST * 2 + 50)
+    vectors = Vectors()
+    for row in range(SHORTLIST * 2):
+        vectors.put(row, asked)
+    for row, point in enumerate(others[-20:], SHORTLIST * 2):
+        vectors.put(row, point)
+    for row in range(SHORTLIST * 2):
+        vectors.drop(row)
+    nearest = max(range(20), key=lambda at: float(others[at - 20] @ asked))
+    assert SHORTLIST * 2 + nearest in vectors.nearest(asked, 5)
 
 
 def test_a_dropped_point_is_near_to_nothing_and_its_row_can_be_used_again() -> None:

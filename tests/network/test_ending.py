@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import os
+import contextlib
 import threading
 from pathlib import Path
 
-from tests.network.conftest import found, meet, works
+from tests.network.conftest import found, meet, until, works
 from tests.sites import TestSite
 
 
 def _sockets() -> set[str]:
     """The open sockets of this process."""
-    found = set()
-    for number in os.listdir("/proc/self/fd"):
-        try:
-            name = os.readlink(f"/proc/self/fd/{number}")
-        except OSError:
-            continue
-        if name.startswith("socket:"):
-            found.add(name)
-    return found
+    names = set()
+    for number in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            names.add(str(number.readlink()))
+    return {name for name in names if name.startswith("socket:")}
 
 
 def test_twenty_starts_and_stops_leave_no_task_socket_or_thread(tmp_path: Path):
@@ -44,12 +39,9 @@ def test_twenty_starts_and_stops_leave_no_task_socket_or_thread(tmp_path: Path):
     assert {one.name for one in set(threading.enumerate()) - before_threads} == set()
     assert _settled(other) == before_sockets
     other.stop()
-    gc.collect()
 
 
 def _settled(site: TestSite) -> set[str]:
     """Its sockets once the links of others are closed on this side too."""
-    from tests.network.conftest import until
-
     until(lambda: not site.on_loop(site.rooms.links.linked))
     return _sockets()

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from aios_nb.hub.post import Kind
 from tests.network.conftest import Make, found, meet, refused, say, sees, the, until, works
 from tests.sites import TestSite
+
+REFUSED_ENOUGH = 3
 
 
 def _told(site: TestSite) -> set[str]:
@@ -55,10 +58,12 @@ def test_a_blocked_node_is_not_heard_and_told_nothing_until_it_is_allowed(node: 
     assert found(a, "name:pest") == {}
     assert the(b, "pest") in found(c, "name:pest")
     sent = _sent(a, to=b)
+    b.on_loop(lambda: _greet_anew(b, a))
     a.node.host(works("secret"))
     b.node.host(works("noise"))
     until(lambda: the(a, "secret") in found(c, "name:secret"))
     until(lambda: the(b, "noise") in found(c, "name:noise"))
+    until(lambda: a.rooms.network._post.counts["refused"] > REFUSED_ENOUGH)
     assert sent == []
     assert a.on_loop(lambda: a.rooms.links.link(b.node.node_id)) is None
     assert found(a, "name:noise") == {}
@@ -68,6 +73,14 @@ def test_a_blocked_node_is_not_heard_and_told_nothing_until_it_is_allowed(node: 
     until(lambda: the(b, "noise") in found(a, "name:noise"))
     until(lambda: sees(a, b) == "alive" == sees(b, a))
     assert say(a, "pest") == "pest has hello"
+
+
+def _greet_anew(site: TestSite, other: TestSite) -> None:
+    """Have that node forget what the other one's post gave it."""
+    post, member = site.rooms.network._post, site.rooms.network.member(other.node.node_id)
+    post.forget(member.node_id)
+    post.know(member.presence)
+    assert post.send(member.node_id, Kind.GOSSIP, b"")
 
 
 def _sent(site: TestSite, to: TestSite) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from aios_nb.hub.post import Post
 from tests.network.conftest import Make, found, meet, refused, say, sees, states, the, until, works
 from tests.sites import TestSite
+
+DOUBTS_S = 4.0
 
 
 class Closed:
@@ -121,3 +124,43 @@ def _held(keeper: TestSite, other: TestSite) -> Any:
     """Whether that node keeps the other's record in its part of the DHT."""
     dht: Any = keeper.rooms.network._dht
     return keeper.node.run(lambda: dht.get(other.node.node_id))
+
+
+def _stays(site: TestSite, other: TestSite) -> bool:
+    """Whether it is alive for longer than doubts about it take to come."""
+    until(lambda: the_member(site, other) is not None)
+    ends = time.monotonic() + DOUBTS_S
+    while time.monotonic() < ends:
+        if the_member(site, other) != "alive":
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def the_member(site: TestSite, other: TestSite) -> str | None:
+    """What the gossip says of it, whatever links there are."""
+    member = site.on_loop(lambda: site.rooms.network.member(other.node.node_id))
+    return None if member is None else str(member.state)
+
+
+@pytest.mark.parametrize("wide", [{"allow_hosts": ("127.0.0.1",)}, {"public_url": "http://x.test"}])
+def test_a_node_that_nobody_can_reach_joins_one_that_the_world_can(node: Make, wide: Any):
+    site = node("site", works("talker", "talks a lot"), host="0.0.0.0", **wide)
+    url = f"http://127.0.0.1:{site.node.url.rpartition(':')[2]}"
+    notebook = node("notebook", works("miller", "grinds corn"), join=f"{url}#{site.node.node_id}")
+
+    until(lambda: the(site, "talker") in found(notebook, "talks"))
+    until(lambda: the(notebook, "miller") in found(site, "corn"))
+    assert _stays(notebook, site)
+    assert _stays(site, notebook)
+    assert say(site, the(notebook, "miller")) == "miller has hello"
+    # Where the notebook says it is means nothing there, and goes nowhere.
+    assert not site.on_loop(lambda: site.rooms.network.places(notebook.node.node_id))
+
+
+def test_a_node_that_does_not_gossip_still_says_that_it_is_there(node: Make):
+    site = node("site")
+    quiet = node("quiet", works("miller", "grinds corn"), join=site, gossip=False)
+
+    until(lambda: the(quiet, "miller") in found(site, "corn"))
+    assert _stays(site, quiet)

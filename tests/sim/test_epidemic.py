@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from aios_nb.errors import UsageError
+from aios_nb.hub.gossip import spreading, wanting
+from aios_nb.sim import epidemic
 from aios_nb.sim.epidemic import Rumour, _others, digest_rounds, spread, summarise
 
 
@@ -146,3 +148,8 @@ def test_time_grows_with_the_logarithm():
 def test_nonsense_is_refused(wrong):
     with pytest.raises(UsageError):
         Rumour(**wrong)
+
+
+def test_the_model_asks_again_when_the_gossip_does():
+    assert epidemic.ASK_AGAIN == spreading._ASK_AGAIN_SHARE
+    assert epidemic.SLOWER == wanting._SLOWER

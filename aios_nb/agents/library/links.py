@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote, quote_from_bytes
 
 from aios_nb.agents.library.folder import TABLES, suffix
 from aios_nb.agents.library.passages import Passage
-
-
-def notebook_folder(environ: Mapping[str, str]) -> Path | None:
-    """Where the notebook is whose kernel this process is; None in other processes."""
-    return Path.cwd() if "JPY_PARENT_PID" in environ else None
 
 
 def place(path: str, passage: Passage, line: int) -> str:

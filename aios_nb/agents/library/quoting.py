@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from aios_nb.agents.library.passages import Passage
+from aios_nb.index.text import COMMON
 from aios_nb.richtext import one_line, plain
 
 LINES_SHOWN = 3
@@ -17,15 +18,8 @@ _WHOLE_WORD_CHARS = 4
 """Longer words are found with other endings too."""
 _WORD = re.compile(r"\w+")
 _UNSPACED = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
-_COMMON = frozenset(
-    re.split(
-        " ",
-        "a about all am an and any are as at be been but by can could did do does for from had has"
-        " have how i if in into is it its me my of on or our out that the their there these they"
-        " this to was we were what when where which who why will with would you your"
-        " find show tell look search please",
-    )
-)
+_COMMON = COMMON | {"find", "look", "search", "show"}
+"""And what one says to a librarian."""
 
 Needles = Sequence[re.Pattern[str]]
 

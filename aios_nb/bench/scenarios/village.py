@@ -31,6 +31,7 @@ def _village(bench: Bench) -> Result:
         ]
     return Result(
         rows=rows,
+        raw={row.line: dict(row.figures) for row in rows},
         notes=[
             (
                 f"{count} processes on this machine, each looked at over HTTP by one other process"

@@ -11,13 +11,22 @@ from collections.abc import Callable, Iterable, Iterator
 from aios_nb.config import Limits
 from aios_nb.errors import RecordError, UnknownRecord
 from aios_nb.hub.catalogue.change import Change, Event, Offered
-from aios_nb.hub.catalogue.digest import WIDTH, may_be_told
 from aios_nb.hub.catalogue.entry import Entry, entry_of, handle_of
 from aios_nb.hub.catalogue.judge import Judge
 from aios_nb.hub.catalogue.publisher import Publisher
 from aios_nb.hub.catalogue.room import weakest
 from aios_nb.hub.catalogue.shelf import Shelf
-from aios_nb.records import CLOCK_TOLERANCE_MS, NodeRecord, Scope, Signed, Unproven, peek, rank
+from aios_nb.records import (
+    CLOCK_TOLERANCE_MS,
+    WIDTH,
+    NodeRecord,
+    Scope,
+    Signed,
+    Unproven,
+    may_be_told,
+    peek,
+    rank,
+)
 
 EXPIRED_AT_ONCE = 500
 """Records that one ``expire`` drops at most: each is told to whoever watches."""

@@ -9,27 +9,17 @@ from __future__ import annotations
 import struct
 
 from aios_nb.errors import UsageError
-from aios_nb.records import Scope
+from aios_nb.records import Scope, may_be_told
 
 BUCKETS = 128
 DIGEST_BYTES = BUCKETS * 8
 _SHIFT = 1  # bits of the first byte that do not choose the bucket
 _SUMS = struct.Struct(f">{BUCKETS}Q")
-WIDTH = {scope: width for width, scope in enumerate(Scope)}
 
 
 def bucket_of(handle: bytes) -> int:
     """The bucket of a record; in the order of handles, so that pages can go bucket by bucket."""
     return handle[0] >> _SHIFT
-
-
-def may_be_told(about: Scope, peer: Scope) -> bool:
-    """Whether what is about a node of one scope may be told to a peer of the other.
-
-    What is reachable only on this machine is nothing to the world, and what the world can reach is
-    for everyone.
-    """
-    return WIDTH[peer] <= WIDTH[about]
 
 
 class Digest:

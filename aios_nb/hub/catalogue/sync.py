@@ -9,9 +9,9 @@ from typing import Protocol
 import msgspec
 
 from aios_nb.errors import UsageError
-from aios_nb.hub.catalogue.digest import BUCKETS, bucket_of, may_be_told
+from aios_nb.hub.catalogue.digest import BUCKETS, bucket_of
 from aios_nb.hub.presence import Presence
-from aios_nb.records import Scope
+from aios_nb.records import Scope, may_be_told
 
 PAGE_BYTES = 256 << 10
 """As JSON, in which bytes are base64."""

@@ -12,10 +12,8 @@ from aios_nb.errors import RecordError
 from aios_nb.hub.dht.keys import point_of_key
 from aios_nb.hub.presence import Presence, State, peek
 from aios_nb.identity import PUBLIC_KEY_BYTES
-from aios_nb.records import Scope
+from aios_nb.records import Scope, may_be_told
 
-WIDTH = {Scope.LOOPBACK: 0, Scope.PRIVATE: 1, Scope.GLOBAL: 2}
-"""What is about a node of one width goes only to nodes of the same or a narrower one."""
 _SMOOTHING = 0.25
 _LOOKED_AT = 32
 _PREFIX_BITS = {4: 24, 6: 48}
@@ -29,7 +27,7 @@ class Contact(Node):  # type: ignore[misc]
         super().__init__(point_of_key(presence.pk), host, port)
         self.node_id = presence.node_id
         self.presence = presence
-        self.width = WIDTH[presence.said.scope]
+        self.scope = presence.said.scope
         self.prefix = prefix_of(presence)
         self.genuine = False
         """Its signature was checked, here or by the post."""
@@ -57,7 +55,7 @@ class Contact(Node):  # type: ignore[misc]
         host, port = presence.address or ("", 0)
         self.ip, self.port = host, port
         self.presence = presence
-        self.width = WIDTH[presence.said.scope]
+        self.scope = presence.said.scope
         self.prefix = prefix_of(presence)
         self.genuine = True
         if elsewhere:
@@ -86,14 +84,14 @@ class Contacts:
         self,
         network: str,
         own_point: bytes,
-        width: Callable[[], int],
+        scope: Callable[[], Scope],
         *,
         know: Callable[[Presence], None],
         most: int,
     ) -> None:
         self._network = network
         self._own_point = own_point
-        self._width = width
+        self._scope = scope
         self._know = know
         self._most = most
         self._known: OrderedDict[bytes, Contact] = OrderedDict()
@@ -178,7 +176,7 @@ class Contacts:
             and said.state is State.ALIVE
             and said.port > 0
             and point != self._own_point
-            and WIDTH[said.scope] >= self._width()
+            and may_be_told(said.scope, self._scope())
         )
 
 

@@ -15,7 +15,7 @@ from kademlia.network import Server  # type: ignore[import-untyped]
 
 from aios_nb.errors import RecordError
 from aios_nb.hub.dht.codec import Find, Found, Get
-from aios_nb.hub.dht.contacts import WIDTH, Contact, Contacts
+from aios_nb.hub.dht.contacts import Contact, Contacts
 from aios_nb.hub.dht.interface import Carrier, Stored
 from aios_nb.hub.dht.keys import key_of, number, point_of_node
 from aios_nb.hub.dht.lookup import Candidate, Lookup, Step
@@ -30,9 +30,8 @@ from aios_nb.hub.dht.walking import Walk
 from aios_nb.hub.post import Kind
 from aios_nb.hub.presence import Presence, State
 from aios_nb.identity import Identity
-from aios_nb.records import NodeRecord, Scope, Signed
+from aios_nb.records import NodeRecord, Scope, Signed, may_be_told
 
-_START_MAX = 3
 _SIZE_S = 1.0
 """An estimate is good for that long."""
 
@@ -72,7 +71,7 @@ class KademliaDht(Server):  # type: ignore[misc]
         self._contacts = Contacts(
             network,
             point,
-            lambda: WIDTH[self._scope()],
+            self._scope,
             know=post.know,
             most=self.tuning.remembered_contacts,
         )
@@ -172,7 +171,7 @@ class KademliaDht(Server):  # type: ignore[misc]
 
     async def _publish(self, dkey: bytes, signed: Signed, wanted: int) -> tuple[Stored, bool]:
         """Who keeps it then, and whether somebody crowds that key."""
-        width = WIDTH[signed.record.scope]  # type: ignore[union-attr]
+        scope = signed.record.scope  # type: ignore[union-attr]
         value = signed.to_bytes()
         lookup = self._lookup(dkey, wanted=wanted)
         publishing = Publishing(
@@ -181,7 +180,7 @@ class KademliaDht(Server):  # type: ignore[misc]
             dkey,
             value,
             wanted=wanted,
-            may_hold=lambda each: each.contact is not None and each.contact.width <= width,
+            may_hold=lambda contact: may_be_told(scope, contact.scope),
         )
         await self._run(Walk(self.protocol, lookup, Find, dkey, publishing.found))
         answered = lookup.nearest(Step.ANSWERED)
@@ -243,19 +242,10 @@ class KademliaDht(Server):  # type: ignore[misc]
         router.touch(point)
         nodes = self.size
         reach = radius(nodes, wanted or self.tuning.k)
-        start: list[Contact] = []
-        for contact in router.nearest(point):
-            # All of the region: who crowds the key must not be all that a lookup begins with.
-            if len(start) >= self.tuning.k and (
-                contact.long_id ^ point > reach or len(start) >= _START_MAX * self.tuning.k
-            ):
-                break
-            if not contact.failures:
-                start.append(contact)
         return Lookup(
             target,
             self.node.id,
-            start or router.nearest(point),
+            router.around(point, reach) or router.nearest(point),
             radius=reach,
             nodes=nodes,
             tuning=self.tuning,

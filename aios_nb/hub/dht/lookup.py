@@ -175,10 +175,6 @@ class Lookup:
         """It will not answer."""
         self._settle(candidate, Step.LOST)
 
-    def useless(self, candidate: Candidate) -> None:
-        """What was said of it cannot be used; it is not asked."""
-        candidate.step = Step.LOST
-
     def _settle(self, candidate: Candidate, step: Step) -> None:
         if candidate.step is Step.ASKED:
             candidate.path.active -= 1

@@ -30,8 +30,8 @@ class Pending:
     """One question to one node."""
 
     __slots__ = (
-        "about", "body", "contact", "due", "hedge_s", "kind", "listener", "number", "sent_at",
-        "stage", "timer",
+        "about", "body", "contact", "due", "excused_at", "hedge_s", "kind", "listener", "number",
+        "sent_at", "stage", "timer",
     )  # fmt: skip
 
     timer: asyncio.TimerHandle
@@ -57,6 +57,8 @@ class Pending:
         self.hedge_s = hedge_s
         self.sent_at = sent_at
         self.stage = 0
+        self.excused_at = -1
+        """The last stage at which it got more time because this process was late itself."""
 
 
 class Greeting:

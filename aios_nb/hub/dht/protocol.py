@@ -19,7 +19,7 @@ from kademlia.protocol import KademliaProtocol  # type: ignore[import-untyped]
 from aios_nb.hub.dht import codec
 from aios_nb.hub.dht.answering import Answering
 from aios_nb.hub.dht.codec import Answer, Find, Found, Kept, Put, Question
-from aios_nb.hub.dht.contacts import WIDTH, Contact, Contacts
+from aios_nb.hub.dht.contacts import Contact, Contacts
 from aios_nb.hub.dht.keys import point_of_node
 from aios_nb.hub.dht.pending import Greeting, Listener, Pending
 from aios_nb.hub.dht.routing import Routes
@@ -156,7 +156,7 @@ class DhtProtocol(KademliaProtocol):  # type: ignore[misc]
 
     def _hedge_s(self, contact: Contact) -> float:
         tuning = self._tuning
-        loopback = contact.width == WIDTH[Scope.LOOPBACK]
+        loopback = contact.scope is Scope.LOOPBACK
         floor = tuning.hedge_floor_loopback_s if loopback else tuning.hedge_floor_s
         rtt = contact.rtt_s if contact.rtt_s is not None else self._rtt_s or 0.0
         return min(max(floor, tuning.hedge_rtts * rtt), tuning.hard_timeout_s)
@@ -172,8 +172,10 @@ class DhtProtocol(KademliaProtocol):  # type: ignore[misc]
         if pending is None:
             return
         now = asyncio.get_running_loop().time()
-        if now - pending.due > self._tuning.stall_s:
-            # We slept, and the answer may lie in the socket: the peer gets its time anew.
+        if now - pending.due > self._tuning.stall_s and pending.excused_at < pending.stage:
+            # We slept, and the answer may lie in the socket: the peer gets its time anew. Once at
+            # each stage, so that a lookup ends also on a machine that is always late.
+            pending.excused_at = pending.stage
             age = pending.due - pending.sent_at
             pending.sent_at += now - pending.due
             self._wait(pending, age + _GRACE_S)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from aios_nb.hub.dht.codec import Answer, Found, Kept, Put
+from aios_nb.hub.dht.contacts import Contact
 from aios_nb.hub.dht.lookup import Candidate, Lookup, Step
 from aios_nb.hub.dht.pending import Pending
 from aios_nb.hub.dht.protocol import DhtProtocol
@@ -22,7 +23,7 @@ class Publishing:
         content: bytes,
         *,
         wanted: int,
-        may_hold: Callable[[Candidate], bool],
+        may_hold: Callable[[Contact], bool],
     ) -> None:
         self.holders: set[bytes] = set()
         self._protocol = protocol
@@ -50,7 +51,7 @@ class Publishing:
 
     def _write(self, candidate: Candidate) -> None:
         contact = candidate.contact
-        if contact is None or candidate.point in self._written or not self._may_hold(candidate):
+        if contact is None or candidate.point in self._written or not self._may_hold(contact):
             return
         self._written.add(candidate.point)
         pending = self._protocol.ask(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from aios_nb.hub.dht.storage import NodeRecords, rank
-from aios_nb.records import Signed
+from aios_nb.hub.dht.storage import NodeRecords
+from aios_nb.records import Signed, rank
 
 
 class Reading:
@@ -18,8 +18,6 @@ class Reading:
         self.best: Signed | None = None
         self.holders = 0
         """Nodes that have the newest record."""
-        self.outdated = 0
-        """Nodes that have an older one."""
         self.forged = 0
         here = storage.record(key)
         if here is not None:
@@ -37,13 +35,8 @@ class Reading:
             self._take(signed)
 
     def _take(self, signed: Signed) -> None:
-        if self.best is None:
+        if self.best is None or rank(signed) > rank(self.best):
             self.best, self.holders = signed, 1
-        elif rank(signed) > rank(self.best):
-            self.outdated += self.holders
-            self.best, self.holders = signed, 1
-        else:
-            self.outdated += 1
 
     def is_enough(self, crowded: Callable[[], bool]) -> bool:
         """Whether to stop asking. Where somebody crowds the key, everyone near it is heard."""

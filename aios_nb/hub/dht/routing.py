@@ -19,6 +19,9 @@ from aios_nb.hub.dht.contacts import Contact
 from aios_nb.hub.dht.keys import ID_BITS, SPACE
 from aios_nb.hub.dht.tuning import Tuning
 
+_AROUND_MAX = 3
+"""Buckets full of contacts that a lookup begins with at the most."""
+
 
 class Bucket(KBucket):  # type: ignore[misc]
     """The contacts of one aligned part of the key space, both ends included."""
@@ -191,6 +194,21 @@ class Routes(RoutingTable):  # type: ignore[misc]
 
         for bucket in sorted(self.buckets, key=distance):
             yield from sorted(bucket.nodes.values(), key=lambda each: each.long_id ^ target)
+
+    def around(self, target: int, reach: int) -> list[Contact]:
+        """Whom a lookup begins with: the nearest ``k`` that answer, and more within ``reach``.
+
+        All of the region, because who crowds a key must not be all that a lookup begins with.
+        """
+        found: list[Contact] = []
+        for contact in self.nearest(target):
+            if len(found) >= self.ksize and (
+                contact.long_id ^ target > reach or len(found) >= _AROUND_MAX * self.ksize
+            ):
+                break
+            if not contact.failures:
+                found.append(contact)
+        return found
 
     def find_neighbors(
         self, node: Node, k: int | None = None, exclude: Node | None = None

@@ -8,10 +8,18 @@ from collections.abc import Callable, Iterator
 from kademlia.storage import IStorage  # type: ignore[import-untyped]
 
 from aios_nb.errors import RecordError
-from aios_nb.hub.dht.contacts import WIDTH
 from aios_nb.hub.dht.keys import key_of, number
 from aios_nb.hub.dht.tuning import Tuning
-from aios_nb.records import RECORD_LIMIT_BYTES, NodeRecord, Scope, Signed, check_time, parse
+from aios_nb.records import (
+    RECORD_LIMIT_BYTES,
+    NodeRecord,
+    Scope,
+    Signed,
+    check_time,
+    may_be_told,
+    parse,
+    rank,
+)
 
 KEY_COST_BYTES = 512
 """What a record takes beside its own bytes."""
@@ -79,7 +87,7 @@ class NodeRecords(IStorage):  # type: ignore[misc]
         record = signed.record
         if not isinstance(record, NodeRecord) or key_of(record.node) != key:
             return None
-        if WIDTH[record.scope] < WIDTH[self._scope()]:
+        if not may_be_told(record.scope, self._scope()):
             return None
         return signed if self._counts(signed) else None
 
@@ -140,11 +148,6 @@ class NodeRecords(IStorage):  # type: ignore[misc]
 
     def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
         return iter([(key, signed.to_bytes()) for key, (_, signed) in self._kept.items()])
-
-
-def rank(signed: Signed) -> tuple[int, int, bytes]:
-    """The greatest record of a node is the one that counts, of whatever scope it is."""
-    return signed.record.epoch, signed.record.seq, signed.payload
 
 
 def _cost(signed: Signed) -> int:

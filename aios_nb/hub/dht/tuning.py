@@ -46,7 +46,7 @@ class Tuning(msgspec.Struct, frozen=True, kw_only=True):
     keys_max: int = 20_000
     bytes_max: int = 64 * MB
     requests_per_s: float = 50.0
-    requests_burst: float = 100.0
+    requests_burst: int = 100
     contacts_per_prefix_in_bucket: int = 2
     contacts_per_prefix: int = 10
     remembered_contacts: int = 1024

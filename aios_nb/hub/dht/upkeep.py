@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import random
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ from aios_nb.hub.dht.keys import ID_BYTES
 
 if TYPE_CHECKING:
     from aios_nb.hub.dht.engine import KademliaDht
+
+log = logging.getLogger("aios_nb.hub")
 
 _REFRESH_ASKS = 4
 """A few nodes of a far part of the key space are enough to know some there."""
@@ -72,18 +75,24 @@ class Upkeep:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout_at(due):
                     await self._changed.wait()
-            now = loop.time()
-            if self._republish_at is not None and self._republish_at <= now:
-                self.published()
-                await self.republish()
-            if self._settle_at <= now:
-                self._settle_s = min(self._settle_s * _SLOWER, self._dht.tuning.refresh_s)
-                self._settle_at = now + self._settle_s
-                await self.settle()
-            if self._refresh_at <= now:
-                self._refresh_at = now + self._dht.tuning.refresh_s
-                self._dht.storage.expire()
-                await self.refresh()
+            try:
+                await self._do_what_is_due(loop.time())
+            except Exception:
+                log.exception("the upkeep of the DHT failed, and goes on")
+
+    async def _do_what_is_due(self, now: float) -> None:
+        """Each thing is put off before it is done, so that one that fails is not done at once."""
+        if self._republish_at is not None and self._republish_at <= now:
+            self.published()
+            await self.republish()
+        if self._settle_at <= now:
+            self._settle_s = min(self._settle_s * _SLOWER, self._dht.tuning.refresh_s)
+            self._settle_at = now + self._settle_s
+            await self.settle()
+        if self._refresh_at <= now:
+            self._refresh_at = now + self._dht.tuning.refresh_s
+            self._dht.storage.expire()
+            await self.refresh()
 
     async def settle(self) -> None:
         """Get to know one's own neighbours, then some nodes of every other part."""

@@ -4,7 +4,7 @@ from aios_nb.hub.gossip.instructions import Changed, Instruction, Pull, Send, Su
 from aios_nb.hub.gossip.machine import Gossip
 from aios_nb.hub.gossip.members import LIVING, Life, Member
 from aios_nb.hub.gossip.pace import LAN, LOCAL, WAN, Pace
-from aios_nb.hub.gossip.packets import PACKET_LIMIT_BYTES
+from aios_nb.hub.gossip.packets import PACKET_LIMIT_BYTES, still_there
 from aios_nb.hub.gossip.ports import Records
 
 __all__ = [
@@ -23,4 +23,5 @@ __all__ = [
     "Records",
     "Send",
     "Superseded",
+    "still_there",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 
-from aios_nb.hub.catalogue.digest import WIDTH, bucket_of, may_be_told
+from aios_nb.hub.catalogue.digest import bucket_of
 from aios_nb.hub.gossip.instructions import Outbox, Pull
 from aios_nb.hub.gossip.members import Life, Member, Members
 from aios_nb.hub.gossip.pace import Pace
@@ -30,7 +30,7 @@ from aios_nb.hub.gossip.packets import (
 )
 from aios_nb.hub.gossip.ports import Records
 from aios_nb.hub.presence import Presence
-from aios_nb.records import Scope
+from aios_nb.records import WIDTH, Scope, may_be_told
 
 PULL_BUCKETS = 24
 """If more differ, a link is better."""
@@ -156,8 +156,9 @@ class Reconciler:
         self._outbox.send_all(peer.node_id, answer)
 
     def on_missing(self, peer: Member, asked: Missing) -> None:
+        far = self._members.distance(peer)
         words = (self._word_of(raw) for raw in asked.nodes)
-        told = (word for word in words if word and may_be_told(word.said.scope, peer.scope))
+        told = (word for word in words if word and may_be_told(word.said.scope, far))
         self._outbox.send_all(peer.node_id, [Alive(word.to_bytes()) for word in told])
 
     def on_listing(self, peer: Member, page: Listing) -> None:
@@ -187,7 +188,7 @@ class Reconciler:
 
     def _common(self, peer: Member) -> Scope:
         """The wider of both scopes: what may be told to either is compared, nothing else."""
-        return max(self._scope, peer.scope, key=WIDTH.__getitem__)
+        return max(self._scope, self._members.distance(peer), key=WIDTH.__getitem__)
 
     def _word_of(self, raw: bytes) -> Presence | None:
         if raw == self._me:

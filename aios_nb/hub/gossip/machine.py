@@ -10,7 +10,6 @@ import random
 from collections.abc import Callable, Iterable, Mapping
 
 from aios_nb.errors import RecordError
-from aios_nb.hub.catalogue.digest import may_be_told
 from aios_nb.hub.gossip import packets
 from aios_nb.hub.gossip.entropy import Reconciler
 from aios_nb.hub.gossip.instructions import Instruction, Outbox
@@ -24,12 +23,12 @@ from aios_nb.hub.gossip.spreading import Spreader
 from aios_nb.hub.gossip.trust import Accounts
 from aios_nb.hub.gossip.voice import Voice
 from aios_nb.hub.presence import Presence, State, peek
-from aios_nb.records import Scope, Signed
+from aios_nb.records import Scope, Signed, may_be_told
 
 GAP_S = 1.0
 """A node that comes so late to its own tick was away, not the others."""
-PATIENCE_MS = 3000
-"""Who does not reach us for no longer than this will reach us soon; we need not say anything."""
+PATIENCE_SHARE = 0.6
+"""Of the doubt. Who does not reach us for no longer will soon; we need not say anything."""
 ANNOUNCED_TO = 12
 """So many hear at once that we leave, or are back."""
 
@@ -109,9 +108,15 @@ class Gossip:
         living = (self._members[node_id].presence for node_id in self._members.living)
         return [self.presence, *living]
 
-    def hush(self) -> None:
-        """What is being told now is no news: for a network that begins in the middle."""
+    def begin_among(self, now: float, presences: Iterable[Presence]) -> None:
+        """Know these nodes as if it had been so for long: for networks that begin in the middle.
+
+        Whoever calls this has made the presences itself: nothing is checked, nothing is news.
+        """
+        for presence in presences:
+            self._register.know(now, presence)
         self._spreader.rumours.clear()
+        self._done(now)
 
     def take(self) -> list[Instruction]:
         """What is to be done now, in this order."""
@@ -148,10 +153,14 @@ class Gossip:
                 self._register.forget(now - self.pace.forget_s)
         self._done(now)
 
-    def introduce(self, now: float, presence: Presence) -> bool:
-        """A node's word from a link, a greeting or memory; True if it was news and is genuine."""
+    def introduce(self, now: float, presence: Presence, over: Scope | None = None) -> bool:
+        """A node's own word; True if it was news and is genuine.
+
+        ``over`` is the scope of the link it came by; None: it came from the address it names.
+        """
         self._notice_gap(now)
         news = self._register.introduce(now, presence, None)
+        self._members.seen_from(presence, over)
         self._spreader.tick(now)
         self._done(now)
         return news
@@ -233,7 +242,7 @@ class Gossip:
                 self._detector.on_nack(peer, message)
             case packets.Suspect():
                 if message.node == packets.raw_id(self.me):
-                    old = message.age_ms > PATIENCE_MS
+                    old = message.age_ms > PATIENCE_SHARE * self.pace.doubt(self.size) * 1000
                     self._on_doubt(now, peer, message.life if old else None)
                 else:
                     self._detector.on_suspect(now, peer, message)
@@ -254,7 +263,7 @@ class Gossip:
         """Answer; and if the one who asks was dead for us, say so, that it can tell everyone."""
         doubted = peer.life if peer.state is Life.DEAD else None
         ack = packets.Ack(ping.seq, doubted)
-        proof = self._voice.answer_doubt(now, peer, ping.doubted) if ping.doubted else None
+        proof = self._voice.answer_doubt(now, ping.doubted) if ping.doubted else None
         if proof is None:
             self._outbox.send(peer.node_id, ack)
         else:
@@ -262,7 +271,7 @@ class Gossip:
             self._outbox.send(peer.node_id, proof, ack)
 
     def _on_doubt(self, now: float, peer: Member, doubted: tuple[int, int] | None) -> None:
-        proof = self._voice.answer_doubt(now, peer, doubted) if doubted else None
+        proof = self._voice.answer_doubt(now, doubted) if doubted else None
         if proof is not None:
             self._outbox.send(peer.node_id, proof)
 
@@ -272,7 +281,8 @@ class Gossip:
         except RecordError:
             self.counts["junk"] += 1
             return
-        if may_be_told(presence.said.scope, peer.scope):
+        own = presence.node_id == peer.node_id
+        if own or may_be_told(presence.said.scope, self._members.distance(peer)):
             self._register.introduce(now, presence, peer)
         else:  # its address means something else where that peer is
             self.counts["out of scope"] += 1

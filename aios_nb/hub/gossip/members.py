@@ -9,10 +9,10 @@ from enum import StrEnum
 
 import msgspec
 
-from aios_nb.hub.catalogue.digest import Digest, bucket_of, may_be_told
+from aios_nb.hub.catalogue.digest import Digest, bucket_of
 from aios_nb.hub.gossip.packets import raw_id
 from aios_nb.hub.presence import Presence
-from aios_nb.records import Scope
+from aios_nb.records import Scope, may_be_told
 
 MEMBERS_MAX = 5000
 """With the dead ones, who give way first, and then those we only heard of."""
@@ -88,6 +88,7 @@ class Members(Mapping[str, Member]):
 
     def __init__(self) -> None:
         self._all: dict[str, Member] = {}
+        self._far: dict[str, Scope] = {}
         self._living, self._met, self._unmet = Drawn(), Drawn(), Drawn()
         self._spoke: set[str] = set()
         self._gone: dict[str, None] = {}
@@ -144,6 +145,7 @@ class Members(Mapping[str, Member]):
         self._list(member)
 
     def drop(self, node_id: str) -> None:
+        self._far.pop(node_id, None)
         self._unlist(self._all.pop(node_id))
         self._spoke.discard(node_id)
 
@@ -190,7 +192,21 @@ class Members(Mapping[str, Member]):
         stamp = hashlib.blake2b(raw + life, digest_size=8).digest()
         self._digest.toggle(raw, stamp, said.scope)
 
+    def seen_from(self, presence: Presence, over: Scope | None) -> None:
+        """That node speaks to us over a link of this scope; None: at the address it signed."""
+        if over is None or may_be_told(presence.said.scope, over):
+            self._far.pop(presence.node_id, None)
+        elif presence.node_id in self._all:
+            self._far[presence.node_id] = over
+
     # Looking -----------------------------------------------------------------------------
+
+    def distance(self, member: Member) -> Scope:
+        """How far away a peer is: what may be told to it, and believed from it as to addresses.
+
+        What it says of itself, unless we know that it is further away than that.
+        """
+        return self._far.get(member.node_id, member.scope)
 
     def draw(self, rng: random.Random, count: int) -> list[str]:
         """Some of the living, by chance."""

@@ -194,6 +194,12 @@ def packets(messages: Iterable[Message]) -> Iterator[bytes]:
         yield pack(waiting)
 
 
+def still_there(packet: bytes) -> bytes | None:
+    """The answer of a node that takes no other part in the gossip; None if nobody asks."""
+    pings = [message for message in unpack(packet) or () if isinstance(message, Ping)]
+    return pack([Ack(ping.seq) for ping in pings]) if pings else None
+
+
 def unpack(packet: bytes) -> list[Message] | None:
     """The messages in a packet; None if it is none of ours."""
     if len(packet) > PACKET_LIMIT_BYTES:

@@ -17,7 +17,7 @@ from aios_nb.hub.gossip.packets import Ack, Alive, Ask, Nack, Ping, Suspect, enc
 from aios_nb.hub.gossip.probes import Probe, Probes
 from aios_nb.hub.gossip.relaying import Relay
 from aios_nb.hub.gossip.rumours import Rumour, Rumours
-from aios_nb.hub.gossip.suspicion import CONFIRMATIONS, Claims, Suspicion
+from aios_nb.hub.gossip.suspicion import CONFIRMATIONS, Claims, Hearsay, Suspicion
 from aios_nb.hub.gossip.turns import Turns
 
 RELAYS = 3
@@ -28,9 +28,6 @@ _SLOW_FACTOR = 3.0
 """A timeout is at least so many of the slowest round trips."""
 _SLOW_DECAY = 0.98
 _AGE_MOST_S = 300.0
-_TRUSTED_DOUBTS = 2.0
-"""For so many times of doubt others' word that a node answers them is enough. Then it must sign
-something: a few who lie together could otherwise keep a dead one alive for ever."""
 NEVER = float("inf")
 
 
@@ -55,8 +52,7 @@ class Detector:
         self.turns = Turns(members, rng, now)
         self._via: dict[str, str] = {}
         """Through whom a node that we may not reach ourselves answered last, or was heard of."""
-        self._spoke_at: dict[str, float] = {}
-        """When a node last spoke for itself: by a packet, or by its signed next word."""
+        self._hearsay = Hearsay()
         self._seq = rng.getrandbits(16)
         self._slowest_s = 0.0
         self._probe_at = now + rng.random() * pace.probe_s
@@ -72,8 +68,9 @@ class Detector:
             soonest = min(soonest, self._probe_at)
         if len(self._probes) < PROBES_AT_ONCE:
             soonest = min(soonest, self.turns.hurried_at())
+        doubt_s, others = self._doubt_s(), self._who_could_agree()
         for node_id, suspicion in self._suspicions.items():
-            soonest = min(soonest, self._next_of(node_id, suspicion))
+            soonest = min(soonest, self._next_of(node_id, suspicion, doubt_s, others))
         return soonest
 
     def tick(self, now: float) -> None:
@@ -85,8 +82,9 @@ class Detector:
             else:
                 self._failed(now, probe)
         self.relay.tick(now)
+        doubt_s, others = self._doubt_s(), self._who_could_agree()
         for node_id, suspicion in list(self._suspicions.items()):
-            if self._next_of(node_id, suspicion) <= now:
+            if self._next_of(node_id, suspicion, doubt_s, others) <= now:
                 self._look_again(now, node_id, suspicion)
         if now >= self.turns.hurried_at() and len(self._probes) < PROBES_AT_ONCE:
             self.probe(now, self.turns.next_hurried(now), pings=_PINGS)
@@ -127,7 +125,7 @@ class Detector:
         """It is alive: a packet came from it, or a link to it is open."""
         node_id = member.node_id
         self._members.meet(node_id)
-        self._spoke_at[node_id] = now
+        self._hearsay.drop(node_id)
         probe = self._probes.of(node_id)
         if probe is not None:
             if probe.relays is None:
@@ -140,9 +138,9 @@ class Detector:
             self.clear(node_id)
             self._turn(now, member, Life.ALIVE)
 
-    def new_word(self, now: float, node_id: str) -> None:
+    def new_word(self, node_id: str) -> None:
         """It spoke for itself, whoever told us."""
-        self._spoke_at[node_id] = now
+        self._hearsay.drop(node_id)
         self.clear(node_id)
 
     def clear(self, node_id: str) -> None:
@@ -160,7 +158,7 @@ class Detector:
     def forget(self, node_id: str) -> None:
         self.clear(node_id)
         self._via.pop(node_id, None)
-        self._spoke_at.pop(node_id, None)
+        self._hearsay.drop(node_id)
         self.turns.forget(node_id)
 
     # What comes in -----------------------------------------------------------------------
@@ -176,6 +174,7 @@ class Detector:
             probe.vouched = True
             return
         self._via[probe.target] = sender.node_id
+        self._hearsay.note(now, probe.target)
         self._answered(probe)
         if self._suspicions.pop(probe.target, None):
             self._turn(now, self._members[probe.target], Life.ALIVE)
@@ -284,22 +283,25 @@ class Detector:
             self._accuse(member)
 
     def _look_again(self, now: float, node_id: str, suspicion: Suspicion) -> None:
-        dead_at = self._dead_at(node_id, suspicion)
+        claimed, others = self.claims.of(node_id), self._who_could_agree()
+        dead_at = suspicion.dead_at(self._doubt_s(), claimed, others)
         if dead_at is not None and dead_at <= now:
             self.clear(node_id)
             self._turn(now, self._members[node_id], Life.DEAD)
         else:
             self.probe(now, node_id)
 
-    def _next_of(self, node_id: str, suspicion: Suspicion) -> float:
+    def _next_of(self, node_id: str, suspicion: Suspicion, doubt_s: float, others: int) -> float:
+        """When there is something to do about it; asked after each event, for each suspect."""
         claimed, probed = self.claims.of(node_id), self._probes.of(node_id) is not None
-        check_at = None if probed else suspicion.check_at(self._doubt_s(), claimed)
-        dead_at = self._dead_at(node_id, suspicion)
-        return min(NEVER if at is None else at for at in (check_at, dead_at))
+        check_at = None if probed else suspicion.check_at(doubt_s, claimed)
+        dead_at = suspicion.dead_at(doubt_s, claimed, others)
+        if dead_at is None:
+            return NEVER if check_at is None else check_at
+        return dead_at if check_at is None else min(check_at, dead_at)
 
-    def _dead_at(self, node_id: str, suspicion: Suspicion) -> float | None:
-        others = self._members.size - 1 - self._members.suspects
-        return suspicion.dead_at(self._doubt_s(), self.claims.of(node_id), others)
+    def _who_could_agree(self) -> int:
+        return self._members.size - 1 - self._members.suspects
 
     def _answered(self, probe: Probe) -> None:
         self._probes.close(probe)
@@ -307,8 +309,7 @@ class Detector:
 
     def _needs_proof(self, now: float, node_id: str) -> bool:
         """Whether a relay's word is not enough: many accuse it, or it did not speak for long."""
-        silent_s = now - self._spoke_at.get(node_id, 0.0)
-        if silent_s > _TRUSTED_DOUBTS * self._doubt_s():
+        if self._hearsay.is_worn(now, node_id, self._doubt_s()):
             return True
         others = self._members.size - 2 - self._members.suspects
         return len(self.claims.of(node_id)) >= max(1, min(CONFIRMATIONS, others))

@@ -43,6 +43,9 @@ class Register:
         if word is not None and presence.rank <= word.rank:
             self._on_old_word(now, presence, known, teller)
             return False
+        if word is None and not self._has_room(teller):
+            self.counts["no room"] += 1
+            return False
         if not self._believes(now, presence, teller):
             return False
         if node_id == own.node_id:
@@ -51,13 +54,12 @@ class Register:
         alone = not self._members.living
         state = Life.LEFT if presence.said.state is State.LEFT else Life.ALIVE
         member = Member(node_id, state, presence, now)
-        if not self._has_room(now, member, teller):
-            self.counts["no room"] += 1
-            return False
+        if known is None:
+            self._make_room(now)
         self._members.put(member)
         if teller is None:
             self._members.meet(node_id)
-        self._detector.new_word(now, node_id)
+        self._detector.new_word(node_id)
         if teller is not None:
             self._detector.told_by(node_id, teller.node_id)
         self._outbox.put(Changed(member, known))
@@ -66,6 +68,12 @@ class Register:
             self._reconciler.soon(now)
             self._reconciler.compare(member)
         return True
+
+    def know(self, now: float, presence: Presence) -> None:
+        """One that is there and was met long ago."""
+        if presence.node_id != self._voice.presence.node_id:
+            self._members.put(Member(presence.node_id, Life.ALIVE, presence, now))
+            self._members.meet(presence.node_id)
 
     def take_back(self, member: Member) -> None:
         """It was dead for us and speaks: tell it, and see what both of us missed."""
@@ -78,19 +86,22 @@ class Register:
             self._detector.forget(node_id)
             self._members.drop(node_id)
 
-    def _has_room(self, now: float, member: Member, teller: Member | None) -> bool:
-        """One who came itself takes the place of one that is known from hearsay only."""
-        if member.node_id in self._members or not self._members.is_full:
+    def _has_room(self, teller: Member | None) -> bool:
+        """For one more. One who came itself takes the place of one known from hearsay only."""
+        if not self._members.is_full:
             return True
         weakest = self._members.weakest()
-        if weakest is None or (teller is not None and weakest.state in LIVING):
-            return False
+        return weakest is not None and (teller is None or weakest.state not in LIVING)
+
+    def _make_room(self, now: float) -> None:
+        weakest = self._members.weakest() if self._members.is_full else None
+        if weakest is None:
+            return
         self._detector.forget(weakest.node_id)
         self._members.drop(weakest.node_id)
         if weakest.state in LIVING:
             gone = Member(weakest.node_id, Life.DEAD, weakest.presence, now)
             self._outbox.put(Changed(gone, weakest))
-        return True
 
     def _spread(self, presence: Presence, teller: Member | None) -> None:
         content = encode(Alive(presence.to_bytes()))

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from aios_nb.hub.catalogue.digest import may_be_told
 from aios_nb.hub.gossip.packets import PACKET_LIMIT_BYTES, Have, Item, Piece
-from aios_nb.records import Scope
+from aios_nb.records import Scope, may_be_told
 
 RUMOURS_MAX = 1024
 """What is beyond it is left to the comparisons."""

@@ -6,7 +6,6 @@ import random
 from collections.abc import Iterable
 
 from aios_nb.hub.catalogue.change import Offered
-from aios_nb.hub.catalogue.digest import may_be_told
 from aios_nb.hub.gossip.instructions import Outbox
 from aios_nb.hub.gossip.members import Member, Members
 from aios_nb.hub.gossip.pace import Pace
@@ -15,7 +14,7 @@ from aios_nb.hub.gossip.ports import Records
 from aios_nb.hub.gossip.probing import NEVER
 from aios_nb.hub.gossip.rumours import Rumour, Rumours
 from aios_nb.hub.gossip.wanting import Wanting
-from aios_nb.records import peek
+from aios_nb.records import may_be_told, peek
 
 WHOLE_HOPS = 2
 """So far a record goes whole; nodes further on ask for it."""
@@ -65,7 +64,8 @@ class Spreader:
     def round(self, now: float, fanout: int) -> None:
         most = self._pace.sends(self._members.size)
         for node_id in self._members.choose(self._rng, fanout):
-            pieces = self.rumours.pick(now, node_id, self._members[node_id].scope, most)
+            far = self._members.distance(self._members[node_id])
+            pieces = self.rumours.pick(now, node_id, far, most)
             if pieces:
                 self._outbox.send(node_id, *pieces)
 
@@ -95,7 +95,7 @@ class Spreader:
             return
         if not self._records.wants(handle, whole.version):
             return
-        offered = self._records.offer(whole.content, peer.scope)
+        offered = self._records.offer(whole.content, self._members.distance(peer))
         self.wanting.drop(handle)
         if offered in _FRESH and self._records.content(handle) == whole.content:
             self.spread(handle, whole.hops + 1, peer.node_id)
@@ -121,7 +121,7 @@ class Spreader:
             about = self._records.scope(handle)
             if content is None or version is None or about is None:
                 continue
-            if may_be_told(about, peer.scope) and self._afford(now, len(content)):
+            if may_be_told(about, self._members.distance(peer)) and self._afford(now, len(content)):
                 found.append(Whole(WHOLE_HOPS, handle, version, content))
         self._outbox.send_all(peer.node_id, found)
 
@@ -141,7 +141,7 @@ class Spreader:
 
     def on_pulled(self, peer: Member, contents: Iterable[bytes]) -> None:
         """Records over a link. A few are news to others as well; many are only what we missed."""
-        offer, over = self._records.offer, peer.scope
+        offer, over = self._records.offer, self._members.distance(peer)
         fresh = [content for content in contents if offer(content, over) in _FRESH]
         if len(fresh) <= PULLED_SPREAD_MAX:
             for content in fresh:
@@ -151,7 +151,8 @@ class Spreader:
     def _offer_back(self, peer: Member, handle: bytes) -> None:
         """They told us something older than what we have."""
         version, about = self._records.version(handle), self._records.scope(handle)
-        if version is not None and about is not None and may_be_told(about, peer.scope):
+        far = self._members.distance(peer)
+        if version is not None and about is not None and may_be_told(about, far):
             self._outbox.send(peer.node_id, Have(((handle, version),)))
 
     def _afford(self, now: float, size: int) -> bool:

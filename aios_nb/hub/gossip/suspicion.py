@@ -22,6 +22,8 @@ _ROUNDS_LEAST = 2
 _ROUNDS_LASTING = 3
 """Own probes that failed before the suspect is told. Its answer goes to everyone, so with many
 nodes and many lost packets two would make a stream of answers that grows with the network."""
+_TRUSTED_DOUBTS, _TRUSTED_TIMES = 2.0, 3
+"""How long, in times of doubt, and how often hearsay counts."""
 _ACCUSERS_MAX = 16
 _ACCUSED_MAX = 512
 _CLAIM_LIFE_S = 60.0
@@ -70,6 +72,29 @@ class Suspicion:
         share = math.log(agreed + 1) / math.log(possible + 1) if possible else 1.0
         factor = _LONGEST_FACTOR - (_LONGEST_FACTOR - 1.0) * share
         return self.origin(doubt_s, claimed) + factor * doubt_s
+
+
+class Hearsay:
+    """Who answers through others only. For a while, and a few times, their word is enough.
+
+    Then the node must sign something: a few who lie together could otherwise keep a dead one alive
+    for ever. What it signs goes to everyone, so a few lost packets must not make it sign.
+    """
+
+    def __init__(self) -> None:
+        self._of: dict[str, tuple[float, int]] = {}
+
+    def note(self, now: float, node_id: str) -> None:
+        since, times = self._of.get(node_id, (now, 0))
+        self._of[node_id] = (since, times + 1)
+
+    def drop(self, node_id: str) -> None:
+        """It spoke for itself."""
+        self._of.pop(node_id, None)
+
+    def is_worn(self, now: float, node_id: str, doubt_s: float) -> bool:
+        since, times = self._of.get(node_id, (now, 0))
+        return times >= _TRUSTED_TIMES and now - since > _TRUSTED_DOUBTS * doubt_s
 
 
 class Claims:

@@ -63,8 +63,11 @@ class Account:
 
 
 class Accounts:
-    """Of the peers that spoke lately. A few bytes can ask for much: for a digest, for all names
-    in a bucket; whoever asks without end gets no more than a busy neighbour would."""
+    """Of the peers that spoke lately.
+
+    A few bytes can ask for much: for a digest, for all names in a bucket. Whoever asks without end
+    gets no more than a busy neighbour would.
+    """
 
     def __init__(self) -> None:
         self._of: dict[str, Account] = {}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from aios_nb.hub.catalogue.digest import may_be_told
 from aios_nb.hub.gossip.instructions import Outbox, Superseded
-from aios_nb.hub.gossip.members import Member, Members
+from aios_nb.hub.gossip.members import Members
 from aios_nb.hub.gossip.packets import Alive, encode
 from aios_nb.hub.gossip.rumours import Rumour, Rumours
 from aios_nb.hub.gossip.trust import Allowance
@@ -45,14 +44,14 @@ class Voice:
     def goodbye(self) -> None:
         self._say(State.LEFT, self.presence.said.incarnation)
 
-    def answer_doubt(self, now: float, peer: Member, doubted: tuple[int, int]) -> Alive | None:
+    def answer_doubt(self, now: float, doubted: tuple[int, int]) -> Alive | None:
         """For one who doubts that life of ours: what we say against it, if there is anything.
 
         Only our own signed next word convinces those whom we do not reach ourselves.
         """
         if doubted == self.life and self._refutations.take(now):
             self.again()
-        told = doubted < self.life and may_be_told(self.presence.said.scope, peer.scope)
+        told = doubted < self.life
         return Alive(self.presence.to_bytes()) if told else None
 
     def overheard(self, presence: Presence) -> None:

@@ -52,6 +52,25 @@ class Belief:
         self.acquaintances.know(presence, genuine=True)
         return news
 
+    def later_word(self, node: bytes, presence: Presence) -> Presence | None:
+        """What that node said after this and against it, if anything."""
+        known = self.acquaintances.get(node)
+        contradicted = known is not None and self.acquaintances.contradicts(node, presence)
+        return known.presence if known is not None and contradicted else None
+
+    def later_of_ours(self, content: bytes, place: Place, now: float) -> Presence | None:
+        """A genuine word of our own key that we did not say: somebody else has it."""
+        ours = self._own_presence()
+        if not content.startswith(ours.pk):
+            return None
+        try:
+            presence = peek(content)
+        except RecordError:
+            return None
+        if presence.said.net != self._network or presence.rank <= ours.rank:
+            return None
+        return presence if self._checks.take(place, now) and presence.is_genuine() else None
+
     def place_of(self, known: Acquaintance) -> Place | None:
         """Where to greet that node, if its own key says so and it is as near as we are.
 

@@ -38,7 +38,8 @@ class Kind(IntEnum):
     DHT = 3
     """What is carried; the token that the receiver gave."""
     AGAIN = 4
-    """Nothing: that token is not good here, greet anew; the token in question."""
+    """That token is not good here, greet anew; the token in question. The body is empty, or the
+    later word of that very node, for one who proved an earlier one."""
     PROOF = 5
     """A token for the answerer, then the asker's presence; the token of the welcome."""
 

@@ -156,6 +156,9 @@ class Meeting:
         if session is None or session.source != source or not session.withdraw(_token(data)):
             self._counts["unasked"] += 1
             return False
+        ours = self._belief.later_of_ours(data[HEAD_BYTES:], place_of(source), now)
+        if ours is not None:
+            self.on_met(ours)
         if now - session.greeted_at < GREET_EVERY_S:
             return False  # the next thing we send will greet it
         return self.greet(node, now) is not None
@@ -195,6 +198,7 @@ class Meeting:
             return
         news = self._belief.believe(node, presence, place, now)
         if news is None:
+            self._contradict(node, presence, token, source)
             return
         session, new = self.sessions.at(node, source)
         session.expect(token, until)
@@ -205,6 +209,16 @@ class Meeting:
         self._met(node, session)
         if new or news:
             self.on_met(presence)
+
+    def _contradict(self, node: bytes, presence: Presence, token: bytes, source: Source) -> None:
+        """Its key has spoken elsewhere since: nobody else can tell it so.
+
+        The answer is smaller than the proof.
+        """
+        later = self._belief.later_word(node, presence)
+        if later is not None:
+            head = head_of(Kind.AGAIN, self._mark, self._me, token)
+            self._udp.send(head + later.to_bytes(), source)
 
     def ask_again(self, data: bytes, source: Source, now: float) -> None:
         """A token that is not good here: whoever sent it may have known this node before."""

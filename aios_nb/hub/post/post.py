@@ -52,7 +52,7 @@ class Post:
         clock: Callable[[], float] = time.monotonic,
         rng: random.Random | None = None,
     ) -> None:
-        """A node that it ``refuses`` is neither greeted nor answered; forget it when that begins."""
+        """A node it ``refuses`` is neither greeted nor answered; forget it when that begins."""
         self._refuses = refuses
         self.counts: Counter[str] = Counter()
         """What was dropped, by reason."""
@@ -133,6 +133,10 @@ class Post:
         return self._udp.sent_bytes
 
     @property
+    def sent_datagrams(self) -> int:
+        return self._udp.sent_datagrams
+
+    @property
     def received_bytes(self) -> int:
         return self._udp.received_bytes
 
@@ -193,14 +197,18 @@ class Post:
             self.counts["network"] += 1
             return
         now = self._clock()
-        kind = data[0]
-        if kind in CARRIED:
-            self._deliver(kind, data, source, now)
+        if data[0] in CARRIED:
+            self._deliver(data[0], data, source, now)
         elif data[SENDER_AT:TOKEN_AT] == self._me:
             self.counts["echo"] += 1
         elif self._refuses(text_of(data[SENDER_AT:TOKEN_AT])):
             self.counts["refused"] += 1
-        elif kind == Kind.HELLO:
+        else:
+            self._meet(data[0], data, source, now)
+
+    def _meet(self, kind: int, data: bytes, source: Source, now: float) -> None:
+        """What the post itself says and hears."""
+        if kind == Kind.HELLO:
             self._meeting.hello(data, source, now)
         elif kind == Kind.WELCOME:
             self._meeting.welcome(data, source, now)

@@ -32,7 +32,7 @@ class Udp:
         self._socket: socket.socket | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._both = False
-        self.sent_bytes = 0
+        self.sent_bytes = self.sent_datagrams = 0
         self.received_bytes = 0
 
     async def open(self, host: str, port: int) -> int:
@@ -98,6 +98,7 @@ class Udp:
             self._counts["unsendable"] += 1
             return False
         self.sent_bytes += len(data)
+        self.sent_datagrams += 1
         return True
 
     def _ready(self) -> None:

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aios_nb.errors import UsageError
-from aios_nb.hub.catalogue.digest import DIGEST_BYTES, may_be_told
-from aios_nb.records import Scope, Signed
+from aios_nb.hub.catalogue.digest import DIGEST_BYTES
+from aios_nb.records import Scope, Signed, may_be_told
 from tests.hub.catalogue.writers import ALICE, BOB, NOW, Watched, check, writer
 
 LOOPBACK, PRIVATE, GLOBAL = Scope

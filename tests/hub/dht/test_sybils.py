@@ -18,12 +18,12 @@ from aios_nb.hub.dht.keys import key_of, number, point_of_node
 from aios_nb.hub.dht.tuning import Tuning
 from aios_nb.identity import Identity
 from aios_nb.records import Scope
-from tests.hub.dht.village import Hall, identity, presence_of, record_of, run
+from tests.hub.dht.village import Hall, TimelessLoop, identity, presence_of, record_of, run
 from tests.hub.dht.visitors import Visitor, contact, dht_in
 
 pytestmark = pytest.mark.timeout(600)  # many nodes in one process, on any machine
 
-HONEST = 70
+HONEST = 50
 AROUND_A_KEY = 90
 """Honest nodes where a key is crowded: a fifth beside them is more than the twenty that keep it."""
 GROUND = 3000
@@ -34,7 +34,7 @@ QUICK = Tuning(
     late_hedges=4.0,
     hard_timeout_s=0.5,
     requests_per_s=1e6,
-    requests_burst=1e6,
+    requests_burst=1_000_000,
 )
 
 
@@ -155,7 +155,7 @@ def test_among_random_liars_the_newest_record_is_found(
         newest = await town.publish_twice(town.honest)
         good = tried = 0
         for who, _ in town.honest:
-            for _, asker in town.rng.sample(town.honest, 3):
+            for _, asker in town.rng.sample(town.honest, 2):
                 signed = await asker.get(who.node_id)
                 assert signed is None or signed.record.node == who.node_id
                 tried += 1
@@ -163,7 +163,7 @@ def test_among_random_liars_the_newest_record_is_found(
         assert good >= right * tried, f"{good} of {tried}"
         await town.close()
 
-    run(story)
+    run(story, TimelessLoop)
 
 
 @pytest.mark.parametrize(("share", "right"), [(0.2, 0.99), (0.3, 0.95)])
@@ -181,14 +181,15 @@ def test_sybils_next_to_a_key_do_not_hide_its_record_nor_freeze_it(
         assert sum(each.point ^ target < nearest for each in town.gang) >= 20
         newest = await town.publish_twice(town.honest[:1])
         good = 0
-        for _, asker in town.honest:
+        askers = town.honest[::2]
+        for _, asker in askers:
             signed = await asker.get(victim.node_id)
             assert signed is None or signed.record.node == victim.node_id
             good += signed is not None and signed.record.seq == newest[victim.node_id]
-        assert good >= right * AROUND_A_KEY, f"{good} of {AROUND_A_KEY}"
+        assert good >= right * len(askers), f"{good} of {len(askers)}"
         await town.close()
 
-    run(story)
+    run(story, TimelessLoop)
 
 
 def test_a_flood_of_strangers_puts_no_live_contact_out_of_the_table() -> None:
@@ -214,7 +215,7 @@ def test_a_flood_of_strangers_puts_no_live_contact_out_of_the_table() -> None:
         assert waiting <= 100 * len(table.buckets)
         await dht.close()
 
-    run(story)
+    run(story, TimelessLoop)
 
 
 def test_one_owners_addresses_get_few_places() -> None:
@@ -239,7 +240,7 @@ def test_one_owners_addresses_get_few_places() -> None:
         assert len(home.protocol.router) > 50
         await home.close()
 
-    run(story)
+    run(story, TimelessLoop)
 
 
 def test_an_eclipsed_newcomer_gets_out_by_one_honest_contact() -> None:
@@ -260,7 +261,7 @@ def test_an_eclipsed_newcomer_gets_out_by_one_honest_contact() -> None:
         await newcomer.close()
         await town.close()
 
-    run(story)
+    run(story, TimelessLoop)
 
 
 def test_a_node_that_tells_of_endless_others_is_not_followed_without_end() -> None:
@@ -286,4 +287,4 @@ def test_a_node_that_tells_of_endless_others_is_not_followed_without_end() -> No
         await asker.close()
         await asyncio.sleep(0)
 
-    run(story)
+    run(story, TimelessLoop)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from aios_nb.hub.gossip import LAN, Life
+from aios_nb.hub.gossip.packets import Suspect, pack, raw_id
 from tests.hub.gossip.networks import Watched, network, state_of, states
 
 
@@ -97,6 +98,26 @@ def test_lost_packets_are_not_deaths(loss):
     town = network(20, pace=LAN, loss=loss, duplication=0.05)
     town.run(60)
     assert not town.times(Life.DEAD)
+
+
+def test_lost_packets_make_few_nodes_speak_up_for_themselves():
+    town = network(80, pace=LAN, loss=0.25)
+    town.run(60)
+    assert town.times(Life.SUSPECT), "enough is lost for doubt"
+    said = [node.gossip.presence.said.incarnation for node in town.up]
+    assert sum(said) <= 4, "each of these goes to everyone"
+
+
+def test_a_claim_is_followed_up_sooner_than_a_probe_in_turn():
+    town = network(40, pace=LAN)
+    judge, accuser, victim = town.up[:3]
+    town.kill(victim)
+    said = victim.gossip.presence.said
+    claim = Suspect(raw_id(victim.node_id), (said.epoch, said.incarnation), 1000)
+    town.inject(accuser, judge, pack([claim]))
+    town.run(LAN.timeout_s * 1.5 + 0.1)
+    assert [of for _, by, of, _ in town.changes if by == judge.node_id] == [victim.node_id]
+    assert state_of(victim, seen_by=judge) is Life.SUSPECT
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.1, 0.25])

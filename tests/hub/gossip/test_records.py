@@ -105,6 +105,18 @@ def test_an_idle_network_is_quiet_whatever_its_size():
     assert max(rates) < 1.5 * min(rates)
 
 
+def test_lost_packets_do_not_make_a_larger_network_louder():
+    rates = []
+    for size in (30, 120):
+        town = network(size, pace=LAN, loss=0.25)
+        town.run(10)
+        before = sum(node.sent_bytes for node in town.up)
+        town.run(40)
+        rates.append((sum(node.sent_bytes for node in town.up) - before) / size / 40)
+    assert max(rates) < 800
+    assert max(rates) < 1.7 * min(rates)
+
+
 def test_the_same_seed_gives_the_same_run_and_another_does_not():
     def run(seed):
         town = network(8, seed=seed, pace=LAN, loss=0.2, duplication=0.1)
