@@ -32,6 +32,9 @@ GATHER_S = 0.02
 """How long arrivals wait for others: a commit costs the same for one as for fifty."""
 COMMIT_DOCUMENTS = 2048
 """During a long build, after how many documents those so far are let be found."""
+FEW = 500
+FIRST_PATIENCE_S = 0.5
+"""How long a first search among a few waits for the model; then the words alone answer it."""
 PATIENCE_S = 2.0
 """How long a search waits for a build; then it is answered from what is there."""
 
@@ -141,13 +144,19 @@ class Searching:
             return []
 
     async def _search(self, query: str, limit: int, visible: Visible | None) -> list[AgentRow]:
-        self._wanted = True
         words, filters = read_query(query)
         if not words:
             return await self._in_thread(self._listed, filters, limit, visible)
+        self._wanted = True
+        new = self._index is None and len(self._rows) <= FEW
         if self._waiting or (self._intake is not None and not self._intake.done()):
-            await asyncio.wait([self._take_in()], timeout=PATIENCE_S)
-        hits = await self._in_thread(self._find, words, filters, limit, visible)
+            patience = FIRST_PATIENCE_S if new else PATIENCE_S
+            await asyncio.wait([self._take_in()], timeout=patience)
+        if self._index is None and new:
+            # In a thread of its own: the usual one is busy reading the model.
+            hits = await asyncio.to_thread(self._by_words, words, filters, limit, visible)
+        else:
+            hits = await self._in_thread(self._find, words, filters, limit, visible)
         rows = (self._shown(hit) for hit in hits)
         return [row for row in rows if row is not None]
 
@@ -191,11 +200,27 @@ class Searching:
             index.refresh()
 
     def _find(self, words: str, filters: Filters, limit: int, visible: Visible | None) -> list[Hit]:
+        keep = self._keeper(filters, visible)
+        return self._opened().search(words, limit, keep, self._arranged)
+
+    def _by_words(
+        self, words: str, filters: Filters, limit: int, visible: Visible | None
+    ) -> list[Hit]:
+        """The same, while the model is being read: by words alone, among a few."""
+        from aios_nb.index.opening import open_plain
+
+        index = open_plain()
+        for key, document in list(self._documents.items()):
+            index.put(key, document)
+        index.refresh()
+        return index.search(words, limit, self._keeper(filters, visible), self._arranged)
+
+    def _keeper(self, filters: Filters, visible: Visible | None) -> Callable[[str], bool]:
         def keep(key: str) -> bool:
             row = self._rows.get(key)
             return row is not None and self._admits(row, filters, visible)
 
-        return self._opened().search(words, limit, keep, self._arranged)
+        return keep
 
     def _admits(self, row: AgentRow, filters: Filters, visible: Visible | None) -> bool:
         standing = self._standing(row)

@@ -27,6 +27,13 @@ def open_index() -> HybridIndex:
     return HybridIndex(Lexicon, _meaning())
 
 
+def open_plain() -> HybridIndex:
+    """An empty index that knows words only; for a few documents, at once."""
+    from aios_nb.index.plain import PlainWords
+
+    return HybridIndex(PlainWords, None)
+
+
 def _meaning() -> Meaning | None:
     model = _model()
     if model is None:

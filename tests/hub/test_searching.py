@@ -318,3 +318,31 @@ def test_who_gives_up_is_let_go() -> None:
             assert ids(await made.search("solver"))[0] == f"solver@{BOB}"
 
     asyncio.run(run())
+
+
+def test_while_the_model_is_being_read_words_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FIRST_PATIENCE_S", 0.01)
+    read = threading.Event()
+
+    def slow() -> Index:
+        assert read.wait(30)
+        return open_index()
+
+    async def run() -> tuple[list[str], list[str]]:
+        async with searching(open_index=slow) as made:
+            try:
+                early = ids(await made.search("paints pictures"))
+            finally:
+                read.set()
+            return early, ids(await made.search("solve an equation"))
+
+    early, later = asyncio.run(run())
+    assert early == [f"painter@{BOB}"]
+    assert later[0] == f"solver@{BOB}"
+
+
+def test_filters_alone_read_no_model() -> None:
+    def never() -> Index:
+        raise AssertionError
+
+    assert ids(found("tag:art", open_index=never)) == [f"painter@{BOB}"]
