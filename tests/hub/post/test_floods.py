@@ -135,7 +135,7 @@ def test_signatures_are_checked_within_the_budget():
     run(scene)
 
 
-FULL = 20_000
+FULL = 50_000
 """Senders after which everything that has a size has reached it."""
 
 
@@ -164,7 +164,7 @@ def test_a_hundred_thousand_made_up_senders_leave_nothing_behind():
                 clock.now += 0.0001
             grown = sys.getallocatedblocks() - blocks
             print(f"\n{grown} objects more after 100,000 made-up senders")  # noqa: T201
-            assert grown < 2000
+            assert grown < 1000
             meeting = here.post._meeting
             assert len(meeting.sessions) == len(meeting.acquaintances) == 1
             assert len(meeting._welcomed) <= WELCOMES_TIMED
