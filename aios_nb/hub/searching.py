@@ -155,6 +155,8 @@ class Searching:
         if self._index is None and new:
             # In a thread of its own: the usual one is busy reading the model.
             hits = await asyncio.to_thread(self._by_words, words, filters, limit, visible)
+            if self._closed:
+                raise _ClosedError
         else:
             hits = await self._in_thread(self._find, words, filters, limit, visible)
         rows = (self._shown(hit) for hit in hits)

@@ -12,6 +12,7 @@ from aios_nb.access import Caller
 from aios_nb.errors import AiosError
 from aios_nb.identity import Identity
 from aios_nb.wire.dispatch import Dispatcher
+from aios_nb.wire.methods import METHODS
 from aios_nb.wire.peer.links import PeerLinks
 from tests.hostile.conftest import Start
 from tests.hostile.nodes import NodeProcess
@@ -31,7 +32,8 @@ class Rooms:
 
 def links_of(node: NodeProcess, identity: Identity) -> PeerLinks:
     links = PeerLinks(identity, "main", standing=lambda _: Caller.NODE, lookup=lambda _: [node.url])
-    rooms = dict.fromkeys(("node", "nodes", "tokens", "agents", "chat", "aios", "blobs"), Rooms())
+    names = {row.name.partition(".")[0] for row in METHODS}
+    rooms = dict.fromkeys(names, Rooms())
     links.open(Dispatcher(rooms))
     return links
 

@@ -125,6 +125,10 @@ def check_still_well(node: NodeProcess) -> None:
 
 
 @pytest.mark.timeout(300)
+KEPT_OPEN = 4
+"""Files of the search, which opens its model when it is first asked."""
+
+
 def test_ten_thousand_broken_inputs_leave_the_node_as_it_was(start):
     node = start(limits=LIMITS)
     dice = random.Random(SEED)
@@ -156,7 +160,7 @@ def test_ten_thousand_broken_inputs_leave_the_node_as_it_was(start):
     assert 500 not in statuses
     check_still_well(node)
     assert node.memory_bytes() - memory < GROWTH_BYTES
-    until(lambda: node.open_files() <= files, "all connections are closed")
+    until(lambda: node.open_files() <= files + KEPT_OPEN, "all connections are closed")
 
 
 def test_a_request_hidden_in_another_is_never_taken(start):
