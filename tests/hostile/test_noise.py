@@ -124,11 +124,11 @@ def check_still_well(node: NodeProcess) -> None:
     assert node.complaints() == [], node.log()[-6000:]
 
 
-@pytest.mark.timeout(300)
 KEPT_OPEN = 4
 """Files of the search, which opens its model when it is first asked."""
 
 
+@pytest.mark.timeout(300)
 def test_ten_thousand_broken_inputs_leave_the_node_as_it_was(start):
     node = start(limits=LIMITS)
     dice = random.Random(SEED)
