@@ -26,6 +26,8 @@ log = logging.getLogger("aios_nb.hub")
 
 MANY = 200
 """So many agents are indexed before anyone asks."""
+LATER_S = 2.0
+"""They wait so long: a node that has just joined has better things to do."""
 SLICE = 64
 """Documents taken in at once: some 20 ms of work."""
 GATHER_S = 0.02
@@ -75,6 +77,7 @@ class Searching:
         """Touched by the thread only."""
         self._thread: ThreadPoolExecutor | None = None
         self._intake: asyncio.Task[None] | None = None
+        self._later: asyncio.TimerHandle | None = None
         self._wanted = False
         self._closed = False
 
@@ -84,6 +87,8 @@ class Searching:
     async def close(self) -> None:
         """Stop the work. Nothing is found any more."""
         self._closed = True
+        if self._later is not None:
+            self._later.cancel()
         if self._intake is not None:
             self._intake.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -108,9 +113,12 @@ class Searching:
 
     def _change(self, agent_id: str, document: Document | None) -> None:
         self._waiting[agent_id] = document
-        if self._wanted or len(self._waiting) >= MANY:
-            with contextlib.suppress(RuntimeError):  # no loop yet: the first search takes it in
+        with contextlib.suppress(RuntimeError):  # no loop yet: the first search takes it in
+            if self._wanted:
                 self._take_in()
+            elif self._later is None and len(self._waiting) >= MANY:
+                loop = asyncio.get_running_loop()
+                self._later = loop.call_later(LATER_S, self._take_in)
 
     def _take_in(self) -> asyncio.Task[None]:
         """Have the thread take in what is waiting, if it does not already."""
