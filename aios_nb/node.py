@@ -319,8 +319,8 @@ class Rooms:
             standing=self.nodes.standing,
             known=self.nodes.known,
             lookup=self._neighbours,
-            told=self.network.places,
-            ask_around=self.network.ask_around,
+            told=self.network.whereabouts.places,
+            ask_around=self.network.whereabouts.ask_around,
             record=self.directory.node_record,
             pins=Pins(store),
             on_up=self.network.linked,
@@ -397,7 +397,11 @@ class Rooms:
 
     def _siblings(self) -> list[str]:
         """The running nodes of this home and network, the oldest first."""
-        runs = sorted(self._claim.home.running(), key=lambda run: run.started_at)
+        try:
+            runs = sorted(self._claim.home.running(), key=lambda run: run.started_at)
+        except HomeError as error:
+            log.debug("the nodes of this home are not known: %s", error)
+            return []
         network, own = self._settings.network, self._claim.name
         return [run.node_id for run in runs if run.network == network and run.name != own]
 

@@ -113,9 +113,8 @@ STEPS: tuple[str, ...] = (
     # 3: the network
     """
     -- Nodes that were there when last seen: whom to greet after a restart.
-    CREATE TABLE acquaintances (
+    CREATE TABLE remembered_nodes (
         node TEXT PRIMARY KEY,
-        presence BLOB NOT NULL,
         record BLOB NOT NULL,
         at INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;

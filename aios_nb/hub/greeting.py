@@ -8,9 +8,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-from aios_nb.errors import RecordError, RpcError
-from aios_nb.records import NodeRecord, parse
-from aios_nb.store import Store, Tx
+from aios_nb.errors import RpcError
 
 log = logging.getLogger("aios_nb.hub")
 
@@ -22,54 +20,12 @@ SIBLINGS_AT_ONCE = 2
 """Nodes of this home that are dialled: through them the others become known."""
 TRY_AGAIN_S = 30.0
 OLD_FRIENDS_AT_ONCE = 3
-REMEMBERED_MAX = 200
 
 Reach = Callable[[str], Awaitable[object]]
 
 
-class Acquaintances:
-    """The nodes that were there when last seen, as the database keeps them."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._records: dict[str, NodeRecord] = {}
-        for content, *_ in store.read(
-            "SELECT record FROM acquaintances ORDER BY at DESC LIMIT ?", (REMEMBERED_MAX,)
-        ):
-            try:
-                record = parse(content).record
-            except RecordError as problem:
-                log.debug("an acquaintance cannot be read: %s", problem)
-                continue
-            if isinstance(record, NodeRecord):
-                self._records[record.node] = record
-
-    def record(self, node_id: str) -> NodeRecord | None:
-        """Where that node was."""
-        return self._records.get(node_id)
-
-    def nodes(self) -> Sequence[str]:
-        return tuple(self._records)
-
-    async def keep(self, met: Sequence[tuple[str, bytes, bytes]]) -> None:
-        """Remember these: id, presence and record; the oldest are forgotten."""
-        now = int(time.time())
-
-        def apply(tx: Tx) -> None:
-            for one in met[:REMEMBERED_MAX]:
-                tx.execute("INSERT OR REPLACE INTO acquaintances VALUES (?, ?, ?, ?)", (*one, now))
-            tx.execute(
-                "DELETE FROM acquaintances WHERE node NOT IN"
-                " (SELECT node FROM acquaintances ORDER BY at DESC LIMIT ?)",
-                (REMEMBERED_MAX,),
-            )
-
-        if met:
-            await self._store.write(apply)
-
-
 class Greeting:
-    """Links to siblings that are not members yet and, when alone, to old acquaintances."""
+    """Links to siblings that are not members yet and, when alone, to nodes it knew before."""
 
     def __init__(
         self,

@@ -11,12 +11,13 @@ import msgspec
 from aios_nb.access import Access, Caller, Principal
 from aios_nb.envelope import AgentRow
 from aios_nb.errors import Busy
+from aios_nb.hub.gossip.trust import Allowance
 from aios_nb.hub.others import Light, Others
 from aios_nb.hub.searching import Searching
 from aios_nb.hub.sites import LargerSites, merged
 from aios_nb.identity import to_base64url
 
-STRANGERS_PER_S = 20.0
+STRANGERS_PER_S = 20
 _PEOPLE = frozenset({Caller.OWNER, Caller.TOKEN})
 
 
@@ -49,12 +50,12 @@ class Looking:
         self._record = record
         self._may_tell = may_tell
         self._clock = clock
-        self._left, self._at = STRANGERS_PER_S, clock()
+        self._strangers = Allowance(STRANGERS_PER_S, 1 / STRANGERS_PER_S, clock())
 
     async def search(self, words: str, limit: int, caller: Principal) -> Sequence[AgentRow]:
         """The agents this caller may call, best first."""
-        if caller.is_stranger:
-            self._pay()
+        if caller.is_stranger and not self._strangers.take(self._clock()):
+            raise Busy("too many searches by strangers", hint="try again", retry_after_s=1.0)
         rows: list[AgentRow] = await self._searching.search(words, limit, self._visible(caller))
         if caller.kind in _PEOPLE and not self._complete():
             rows = merged(rows, await self._sites.search(words, limit), limit)
@@ -75,14 +76,6 @@ class Looking:
             return told and caller.may_call(Access(row.access))
 
         return visible
-
-    def _pay(self) -> None:
-        now = self._clock()
-        self._left = min(STRANGERS_PER_S, self._left + (now - self._at) * STRANGERS_PER_S)
-        self._at = now
-        if self._left < 1:
-            raise Busy("too many searches by strangers", hint="try again", retry_after_s=1.0)
-        self._left -= 1
 
 
 def standing_in(own_id: str, others: Others) -> Callable[[AgentRow], Light]:

@@ -15,18 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 from aios_nb import params as p
 from aios_nb.access import Principal
-from aios_nb.addresses import scope_of, urls_of
+from aios_nb.addresses import scope_of
 from aios_nb.errors import Busy, RpcError
 from aios_nb.hub.catalogue import Catalogue, Change, Page, light_of
-from aios_nb.hub.greeting import Acquaintances, Greeting
+from aios_nb.hub.greeting import Greeting
 from aios_nb.hub.others import Light, Others
 from aios_nb.hub.presence import Presence, State, declare
+from aios_nb.hub.remembered import Remembered
 from aios_nb.hub.sites import LargerSites
+from aios_nb.hub.whereabouts import Whereabouts
 from aios_nb.records import AgentRecord, NodeRecord, Scope, Signed, may_be_told
 
 if TYPE_CHECKING:
     from aios_nb.config import Limits
-    from aios_nb.hub.dht.interface import Dht
     from aios_nb.hub.directory import Directory
     from aios_nb.hub.gossip import Member
     from aios_nb.hub.post import Post
@@ -39,10 +40,6 @@ log = logging.getLogger("aios_nb.hub")
 
 KEEP_S = 60.0
 """Between two savings of who is there."""
-STORE_AFTER_S = 1.0
-"""About how long our record waits before it is stored: others come at the same moment."""
-ASK_AROUND_S = 3.0
-"""How long the DHT may take to say where a node is."""
 
 
 class Network:
@@ -82,14 +79,9 @@ class Network:
         self._address: tuple[str, int] | None = None
         self._links: Links | None = None
         self._post: Post | None = None
-        self._dht: Dht | None = None
         self._spreading: Spreading | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._friends = Acquaintances(store)
-        self._to_store: Signed | None = None
-        self._stored_among = 0
-        """How many nodes there were when our record was last given to the DHT."""
-        self._store_wanted = asyncio.Event()
+        self._remembered = Remembered(store)
         self.catalogue = Catalogue(
             network,
             identity.node_id,
@@ -99,6 +91,7 @@ class Network:
             scope_of_node=self._scope_of,
         )
         self.catalogue.on_change = self._record_changed
+        self.whereabouts = Whereabouts(self.catalogue, self._remembered, self._met_nodes)
         self.others = Others(identity.node_id, self.catalogue, self._light, directory.news)
         self.on_agent: Callable[[str, Any], None] = lambda _agent, _row: None
         """Told of an agent of another node that is new or another one (its row), or gone (None)."""
@@ -151,14 +144,16 @@ class Network:
             self._links,
             post,
             own=self._directory.records,
-            places=self.places,
+            places=self.whereabouts.places,
             shut_out=self._shut_out,
             muted=not self._gossips,
             on_changed=self._member_changed,
             on_superseded=self._superseded,
         )
+        dht = None
         if post is not None and self._has_dht:
-            self._dht = KademliaDht(self._identity, self._network, post, self.presence)
+            dht = KademliaDht(self._identity, self._network, post, self.presence)
+        self.whereabouts.open(scope, dht)
         if post is not None:
             post.on(Kind.GOSSIP, self._spreading.received)
             post.on_met = self._met
@@ -172,15 +167,14 @@ class Network:
         spreading.start()
         greeting = Greeting(
             siblings=self._siblings,
-            friends=self._friends.nodes,
+            friends=self._remembered.nodes,
             is_member=lambda node: self.member(node) is not None,
             is_alone=lambda: not spreading.gossip.members,
             reach=self._reach,
             rng=self._rng,
         )
         self._spawn(greeting.run())
-        if self._dht is not None:
-            self._spawn(self._keep_stored(self._dht))
+        self._spawn(self.whereabouts.keep_stored(self._rng))
         self._spawn(self._keep_up())
 
     async def close(self) -> None:
@@ -192,8 +186,7 @@ class Network:
         if self._spreading is not None:
             await self._remember()
             await self._spreading.close()
-        if self._dht is not None:
-            await self._dht.close()
+        await self.whereabouts.close()
         if self._post is not None:
             await self._post.close()
 
@@ -223,19 +216,23 @@ class Network:
         """The rows of ``node.peers``: those of the links, and all that the gossip knows."""
         rows = {row["node_id"]: dict(row) for row in linked}
         for member in self.members():
-            row = rows.setdefault(
-                member.node_id, {"node_id": member.node_id, "latency_ms": None, "name": ""}
-            )
-            signed = self.catalogue.node_record(member.node_id)
-            name = signed.record.name if signed is not None else ""
-            row["name"] = row["name"] or name
-            row["url"] = row.get("url") or next(iter(self.places(member.node_id)), "")
-            if self._links is None or self._links.link(member.node_id) is None:
-                row["state"] = str(member.state)
-            if row["latency_ms"] is None and self._post is not None:
-                rtt = self._post.rtt(member.node_id)
-                row["latency_ms"] = None if rtt is None else round(rtt * 1000, 3)
+            rows[member.node_id] = self._peer(member, rows.get(member.node_id, {}))
         return list(rows.values())
+
+    def _peer(self, member: Member, row: Mapping[str, Any]) -> dict[str, Any]:
+        node_id = member.node_id
+        signed = self.catalogue.node_record(node_id)
+        up = self._links is not None and self._links.link(node_id) is not None
+        rtt = None if self._post is None else self._post.rtt(node_id)
+        waited = None if rtt is None else round(rtt * 1000, 3)
+        latency = row.get("latency_ms")
+        return {
+            "node_id": node_id,
+            "name": row.get("name") or ("" if signed is None else signed.record.name),
+            "url": row.get("url") or next(iter(self.whereabouts.places(node_id)), ""),
+            "state": row["state"] if up and "state" in row else str(member.state),
+            "latency_ms": waited if latency is None else latency,
+        }
 
     def record_of(self, agent: str) -> bytes | None:
         """The signed record of an agent, by its id."""
@@ -283,27 +280,6 @@ class Network:
         about, over = self._scope_of(node_id), self._started().scope(peer)
         own = node_id == self._identity.node_id
         return own or (about is not None and over is not None and may_be_told(about, over))
-
-    def places(self, node_id: str) -> Mapping[str, Scope]:
-        """The URLs at which that node says it is, as far as we may dial them."""
-        signed = self.catalogue.node_record(node_id)
-        record = signed.record if signed is not None else self._friends.record(node_id)
-        return _urls(record)
-
-    async def ask_around(self, node_id: str) -> Mapping[str, Scope]:
-        """The same, as the DHT has it."""
-        if self._dht is None:
-            return {}
-        try:
-            async with asyncio.timeout(ASK_AROUND_S):
-                signed = await self._dht.get(node_id)
-        except TimeoutError:
-            return {}
-        if signed is None or not isinstance(signed.record, NodeRecord):
-            return {}
-        # Whoever keeps it may be as far away as we can reach.
-        told = may_be_told(signed.record.scope, self._scope)
-        return _urls(signed.record) if told else {}
 
     # What other nodes ask --------------------------------------------------------------------
 
@@ -359,18 +335,14 @@ class Network:
         if self._spreading is not None:
             self._spreading.published(signed)
         if isinstance(signed.record, NodeRecord):
-            self._to_store = signed
-            self._stored_among = 0
-            self._store_wanted.set()
+            self.whereabouts.publish(signed)
 
     def _member_changed(self, member: Member) -> None:
         """Someone came, went, or is doubted."""
         if self._post is not None and member.state in {"alive", "suspect"}:
             self._post.know(member.presence)
-        if self._dht is not None and member.state == "alive":
-            self._dht.meet(member.presence, proven=True)
-            if self._met_nodes() >= 2 * self._stored_among:
-                self._store_wanted.set()
+        if member.state == "alive":
+            self.whereabouts.meet(member.presence)
         self.catalogue.node_changed(member.node_id, member.epoch)
         self._show(member.node_id)
 
@@ -416,23 +388,8 @@ class Network:
         )
         return self._presence
 
-    async def _keep_stored(self, dht: Dht) -> None:
-        """Give our record to the DHT: when it is new, and as the network grows around us.
-
-        After that it is the DHT's business to keep it there.
-        """
-        while True:
-            await self._store_wanted.wait()
-            await asyncio.sleep(STORE_AFTER_S * self._rng.uniform(0.5, 1.5))
-            self._store_wanted.clear()
-            among = self._met_nodes()
-            if self._to_store is not None and among:
-                self._stored_among = among
-                stored = await dht.put(self._to_store)
-                log.debug("our record is kept by %d other nodes", stored.holders)
-
     def _met_nodes(self) -> int:
-        return self._started().gossip.size - 1
+        return 0 if self._spreading is None else self._spreading.gossip.size - 1
 
     # By the way ------------------------------------------------------------------------------
 
@@ -452,12 +409,9 @@ class Network:
             more = self.catalogue.expire()
 
     async def _remember(self) -> None:
-        met = []
-        for member in self.members():
-            signed = self.catalogue.node_record(member.node_id)
-            if signed is not None and member.state == "alive":
-                met.append((member.node_id, member.presence.to_bytes(), signed.to_bytes()))
-        await self._friends.keep(met)
+        living = (one.node_id for one in self.members() if one.state == "alive")
+        found = (self.catalogue.node_record(node_id) for node_id in living)
+        await self._remembered.keep([signed for signed in found if signed is not None])
 
     async def _reach(self, node_id: str) -> Link:
         if self._links is None:
@@ -478,13 +432,6 @@ class Network:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
             log.error("in the network", exc_info=task.exception())
-
-
-def _urls(record: object) -> dict[str, Scope]:
-    """A record that is here came over a link of its scope or a narrower one."""
-    if not isinstance(record, NodeRecord):
-        return {}
-    return dict.fromkeys(urls_of(record, record.scope), record.scope)
 
 
 async def _address_of(host: str, scope: Scope) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from aios_nb.errors import Busy, ConnectionLost, InvalidParams, RecordError, Rpc
 from aios_nb.hub.catalogue import Catalogue, Page, page, take_in
 from aios_nb.hub.dialling import Dialling
 from aios_nb.hub.gossip import Changed, Gossip, Member, Pull, Send, Superseded, still_there
+from aios_nb.hub.gossip.trust import Allowance
 from aios_nb.hub.presence import Presence, peek
 from aios_nb.records import Scope, Signed, may_be_told
 
@@ -75,7 +75,7 @@ class Spreading:
         self._timer: asyncio.TimerHandle | None = None
         self._pulling: dict[str, asyncio.Task[None]] = {}
         self._turnstile = asyncio.Semaphore(PULLS_AT_ONCE)
-        self._askers: dict[str, tuple[float, float]] = {}
+        self._askers: dict[str, Allowance] = {}
         self._closed = False
 
     # What happens ----------------------------------------------------------------------------
@@ -264,13 +264,12 @@ class Spreading:
 
     def _pay(self, node_id: str) -> None:
         """A page costs something: nobody may have us read out everything all the time."""
-        now = time.monotonic()
-        left, at = self._askers.pop(node_id, (float(SYNC_BURST), now))
-        left = min(float(SYNC_BURST), left + (now - at) * SYNC_PER_S)
-        self._askers[node_id] = (max(0.0, left - 1), now)
-        while len(self._askers) > ASKERS_MAX:
+        now = self._loop.time()
+        allowance = self._askers.pop(node_id, None) or Allowance(SYNC_BURST, 1 / SYNC_PER_S, now)
+        self._askers[node_id] = allowance
+        if len(self._askers) > ASKERS_MAX:
             del self._askers[next(iter(self._askers))]
-        if left < 1:
+        if not allowance.take(now):
             raise Busy("too many pages at once", hint="try again", retry_after_s=1.0)
 
 

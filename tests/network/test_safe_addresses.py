@@ -119,7 +119,7 @@ def test_an_address_of_this_machine_told_from_further_away_is_not_used(
 
     a.node.run(pulled)
     assert a.rooms.network.member(liar.id) is None
-    assert a.on_loop(lambda: a.rooms.network.places(liar.id)) == {}
+    assert a.on_loop(lambda: a.rooms.network.whereabouts.places(liar.id)) == {}
     with pytest.raises(RpcError):
         a.call("chat.send", agent=f"trap@{liar.id}", text="x")
     assert dialled == []

@@ -122,7 +122,7 @@ def _linked(site: TestSite) -> set[str]:
 
 def _held(keeper: TestSite, other: TestSite) -> Any:
     """Whether that node keeps the other's record in its part of the DHT."""
-    dht: Any = keeper.rooms.network._dht
+    dht: Any = keeper.rooms.network.whereabouts._dht
     return keeper.node.run(lambda: dht.get(other.node.node_id))
 
 
@@ -155,7 +155,7 @@ def test_a_node_that_nobody_can_reach_joins_one_that_the_world_can(node: Make, w
     assert _stays(site, notebook)
     assert say(site, the(notebook, "miller")) == "miller has hello"
     # Where the notebook says it is means nothing there, and goes nowhere.
-    assert not site.on_loop(lambda: site.rooms.network.places(notebook.node.node_id))
+    assert not site.on_loop(lambda: site.rooms.network.whereabouts.places(notebook.node.node_id))
 
 
 def test_a_node_that_does_not_gossip_still_says_that_it_is_there(node: Make):
