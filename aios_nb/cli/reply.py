@@ -183,8 +183,9 @@ class Asking:
 
 
 def _as_table(result: dict[str, Any]) -> bool:
-    """The text repeats a table, which is shown instead."""
-    return is_table(result["data"]) and says_the_same(result["text"], result["data"])
+    """The text repeats a table, which is shown instead if there is anything in it."""
+    data = result["data"]
+    return is_table(data) and not says_nothing(data) and says_the_same(result["text"], data)
 
 
 class _Written:

@@ -27,7 +27,9 @@ def data_lines(data: Any) -> list[str]:
 
 
 def says_nothing(data: Any) -> bool:
-    """Whether there is nothing in it to show: ``{"agents": []}``."""
+    """Whether there is nothing in it to show: ``{"agents": []}``, a table without rows."""
+    if is_table(data):
+        return not data["rows"]
     if isinstance(data, dict):
         return all(value in ([], {}) for value in data.values())
     return data is None or data == []

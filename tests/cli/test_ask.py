@@ -151,6 +151,10 @@ def test_a_dataframe_is_shown_once_as_a_table(site, rows):
         assert not any(line.startswith("|") for line in lines)
 
 
+def test_a_dataframe_without_rows_still_says_something(site):
+    assert "city" in site("ask", "frame", "0").stdout
+
+
 def test_json_says_what_went_wrong_where_a_program_looks(site):
     done = site("ask", "--json", "ehco", "x")
     told = json.loads(done.stdout)["error"]
