@@ -1,0 +1,158 @@
+"""What the widgets share: messages both ways, few and in order, off the kernel's main thread.
+
+A panel lives on two threads. The kernel makes it and hands over what the page says; all else
+happens on the node's loop, where ``receive`` runs and ``tell`` may be called. What is told within
+``PAUSE_S`` goes out as one message: ``{"type": "batch", "messages": [...]}``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import anywidget
+import traitlets
+
+from aios_nb.errors import AiosError
+from aios_nb.notebook.kernel import unbound
+from aios_nb.site import Site
+
+log = logging.getLogger("aios_nb.notebook")
+
+PAUSE_S = 0.05
+"""Between two messages to the page: 20 a second. The server drops what exceeds 1000 a second."""
+_HERE = Path(__file__).parent
+
+
+def asset(*names: str) -> str:
+    """The text of these files, one after the other."""
+    return "\n".join((_HERE / name).read_text("utf-8") for name in names)
+
+
+class Host(Protocol):
+    """Where a panel finds the node: now, and after it was stopped and started again."""
+
+    def site(self) -> Site | None:
+        """The running node; None while there is none."""
+
+    def problem(self) -> str:
+        """Why there is none, in one line: ``starting``, ``stopped``, or what went wrong."""
+
+    def subscribe(self, told: Callable[[], None]) -> Callable[[], None]:
+        """Call ``told`` (on any thread) when ``site()`` has changed; the result ends that."""
+
+
+class Panel(anywidget.AnyWidget):
+    """A widget of ours. Subclasses say what the page may send, and tell it what to show."""
+
+    _esm = asset("common.js")
+    _css = asset("common.css")
+
+    saved = traitlets.Dict().tag(sync=True)
+    """What a page shows that cannot ask: after a reload beside a busy cell, or without a kernel."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self._queue: list[dict[str, Any]] = []
+        self._buffers: list[bytes] = []
+        self._flushing: asyncio.TimerHandle | None = None
+        self._works: set[asyncio.Task[Any]] = set()
+        unbound(super().__init__)
+        self.on_msg(self._heard)
+        self._leave = host.subscribe(self._host_changed)
+
+    # For subclasses, on the node's loop --------------------------------------------------------
+
+    async def receive(self, message: dict[str, Any], buffers: Sequence[bytes]) -> None:
+        """What the page sent. ``{"type": "hello"}`` comes first from every page that opens."""
+        raise NotImplementedError
+
+    async def attached(self, site: Site) -> None:
+        """The node is there, for the first time or again."""
+
+    def detached(self, problem: str) -> None:
+        """The node is gone; called on any thread. Tells the page by default."""
+        self.tell_now({"type": "offline", "problem": problem})
+
+    def tell(self, message: dict[str, Any], *buffers: bytes) -> None:
+        """Tell the page soon, together with what else comes meanwhile.
+
+        ``buffers`` go along; the message gets ``buffers: [first, count]`` to find them.
+        """
+        if buffers:
+            message = {**message, "buffers": [len(self._buffers), len(buffers)]}
+            self._buffers += buffers
+        self._queue.append(message)
+        if self._flushing is None:
+            loop = asyncio.get_running_loop()
+            self._flushing = loop.call_later(PAUSE_S, self._flush)
+
+    def tell_now(self, message: dict[str, Any]) -> None:
+        """The same at once, from any thread."""
+        unbound(lambda: self.send({"type": "batch", "messages": [message]}))
+
+    def work(self, job: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Run it on the node's loop beside all else; a failure is told to the page."""
+        task = asyncio.get_running_loop().create_task(self._guarded(job))
+        self._works.add(task)
+        task.add_done_callback(self._works.discard)
+        return task
+
+    # Plumbing ----------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Stop listening, and leave the page."""
+        self._leave()
+        for task in tuple(self._works):
+            task.get_loop().call_soon_threadsafe(task.cancel)
+        super().close()
+
+    def _heard(self, _: Any, content: Any, buffers: Any) -> None:
+        """On the kernel's thread, or one of its shells'."""
+        if not isinstance(content, dict):
+            return
+        held = [bytes(one) for one in buffers or ()]
+        site = self.host.site()
+        if site is None:
+            self.tell_now({"type": "offline", "problem": self.host.problem()})
+            return
+        self._hand_over(site, lambda: self._received(content, held))
+
+    def _hand_over(self, site: Site, make: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        def begin() -> None:
+            self.work(make())
+
+        try:
+            unbound(lambda: site.loop.loop.call_soon_threadsafe(begin))
+        except (AiosError, RuntimeError):  # stopped between two lines
+            self.tell_now({"type": "offline", "problem": self.host.problem()})
+
+    async def _received(self, content: dict[str, Any], buffers: Sequence[bytes]) -> None:
+        if "nr" in content:
+            self.tell({"type": "ack", "nr": content["nr"]})
+        await self.receive(content, buffers)
+
+    def _host_changed(self) -> None:
+        site = self.host.site()
+        if site is None:
+            self.detached(self.host.problem())
+        else:
+            self._hand_over(site, lambda: self.attached(site))
+
+    async def _guarded(self, job: Coroutine[Any, Any, Any]) -> None:
+        try:
+            await job
+        except AiosError as error:
+            self.tell({"type": "error", "text": error.message, "hint": error.hint or ""})
+        except Exception as error:
+            log.exception("a widget failed")
+            self.tell({"type": "error", "text": f"{type(error).__name__}: {error}", "hint": ""})
+
+    def _flush(self) -> None:
+        self._flushing = None
+        queue, self._queue = self._queue, []
+        buffers, self._buffers = self._buffers, []
+        unbound(lambda: self.send({"type": "batch", "messages": queue}, buffers=buffers or None))
