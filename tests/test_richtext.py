@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aios_nb.richtext import HELD_MAX_CHARS, PlainStream, one_line, plain
@@ -49,6 +51,7 @@ def test_what_people_write_stays(text: str):
     assert plain(text) == text
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_nothing_that_controls_a_terminal_is_ever_left(text: str):
     for char in plain(text):
@@ -56,20 +59,31 @@ def test_nothing_that_controls_a_terminal_is_ever_left(text: str):
         assert not "\u202a" <= char <= "\u202e"
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_plain_text_is_plain_already(text: str):
     assert plain(plain(text)) == plain(text)
 
 
-@given(
-    st.lists(st.sampled_from([*(text for text, _ in HOSTILE), "word", "\x1b[", "31", "m", "\r"]))
-)
-def test_pieces_never_show_more_than_the_whole(pieces: list[str]):
+PIECES = [
+    *(text for text, _ in HOSTILE),
+    *("word", "\x1b", "[", "]", "31", "m", "\r", "\n", "\x07", "\\", "\x9b", "\x9d", "\x9c", " "),
+    *("\u200d", "\u200c", "👩", "\u0645", "\u202e", "\ud83d", "é"),
+]
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(PIECES)))
+@example(["\r", "\n"])
+@example(["\r", "\x1b[0m", "\n"])
+@example(["👩", "\u200d", "👩", "\u200d\u200d", "a"])
+def test_a_text_in_pieces_shows_what_the_whole_one_does(pieces: list[str]):
     stream = PlainStream()
     shown = "".join(map(stream.feed, pieces)) + stream.end()
-    assert plain(shown) == shown
+    assert shown == plain("".join(pieces))
 
 
+@settings(deadline=None)
 @given(st.sampled_from(HOSTILE), st.data())
 def test_a_sequence_cut_in_two_is_removed_whole(case: tuple[str, str], data: st.DataObject):
     text = f"before {case[0]} after"
@@ -77,6 +91,16 @@ def test_a_sequence_cut_in_two_is_removed_whole(case: tuple[str, str], data: st.
     stream = PlainStream()
     shown = stream.feed(text[:cut]) + stream.feed(text[cut:]) + stream.end()
     assert shown == plain(text)
+
+
+@pytest.mark.parametrize("opener", ["\x1b]0;", "\x9d", "\x1b[", "\x9b", "\x1b", "\x1b\x1bP"])
+@pytest.mark.parametrize("filler", ["0", "/", "x"])
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_what_is_too_long_for_a_sequence_is_so_in_any_pieces(opener: str, filler: str, more: int):
+    text = f"a{opener}{filler * (HELD_MAX_CHARS + more)}\x07b"
+    whole, pieces = PlainStream(), PlainStream()
+    shown = "".join(pieces.feed(text[at : at + 7]) for at in range(0, len(text), 7))
+    assert shown + pieces.end() == whole.feed(text) + whole.end()
 
 
 def test_a_sequence_that_never_ends_does_not_hold_back_the_answer_for_ever():
@@ -89,3 +113,11 @@ def test_a_sequence_that_never_ends_does_not_hold_back_the_answer_for_ever():
 
 def test_one_line_is_one_line():
     assert one_line(" a\r\n\tb\x1b[2J\u2029c ") == "a b c"
+
+
+def test_making_text_safe_loads_nothing_that_reads_markdown():
+    program = "import sys, aios_nb.richtext\nprint(*sys.modules)"
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert not {"markdown_it", "pygments", "mdurl", "msgspec"} & set(ran.stdout.split())

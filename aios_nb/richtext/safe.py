@@ -36,9 +36,16 @@ _LONE_JOINER = re.compile(
     "(?<![^\x00-\u02ff\u200c\u200d])[\u200c\u200d]+|[\u200c\u200d]+(?![^\x00-\u02ff])"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_JOINERS = "\u200c\u200d"
 
 HELD_MAX_CHARS = 4096
-"""An escape sequence that stays open for longer is let through without its opener."""
+"""A stream lets an escape sequence through, without its opener, that stays open for longer."""
+_TOO_LONG = f"{{{HELD_MAX_CHARS}}}"
+_ENDLESS = re.compile(
+    rf"(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])(?=[^\x07\x1b\x80-\x9f]{_TOO_LONG})"
+    rf"|(?:\x1b\[|\x9b)(?=[ -?]{_TOO_LONG})"
+    rf"|\x1b(?=[ -/]{_TOO_LONG})"
+)
 
 
 def plain(text: str) -> str:
@@ -58,27 +65,42 @@ def one_line(text: str) -> str:
 
 
 class PlainStream:
-    """``plain`` for text that comes in pieces: a sequence cut in two is still removed whole."""
+    """``plain`` for text that comes in pieces; how it was cut makes no difference."""
 
     def __init__(self) -> None:
-        self._held = ""
+        self._open = ""
+        """An escape sequence whose end is not here yet."""
+        self._undecided = ""
+        """A carriage return or joiner: what follows says what it is."""
+        self._before = ""
+        """The last character that was let through: a joiner may join it to the next one."""
 
     def feed(self, piece: str) -> str:
         """What of the text so far is new and may be shown."""
-        text = self._held + piece
-        self._held = ""
+        text = self._open + piece
+        if len(text) > HELD_MAX_CHARS:
+            text = _ENDLESS.sub("\0", text)  # not nothing: what is left must not grow together
         opening = _OPEN_ESCAPE.search(text)
         cut = opening.start() if opening else len(text)
-        if text[:cut].endswith("\r"):
-            cut -= 1  # its line feed may be in the next piece
-        while cut and text[cut - 1] in "\u200c\u200d":
-            cut -= 1  # what it joins may be in the next piece
-        if len(text) - cut > HELD_MAX_CHARS:
-            cut = len(text)
-        self._held = text[cut:]
-        return plain(text[:cut])
+        self._open = text[cut:]
+        return self._decide(text[:cut])
 
     def end(self) -> str:
         """What was held back."""
-        held, self._held = self._held, ""
-        return plain(held)
+        held, self._open = self._open, ""
+        shown = self._decide(held)
+        held, self._undecided = self._undecided, ""
+        return shown + plain(held.strip(_JOINERS))
+
+    def _decide(self, text: str) -> str:
+        if not self._undecided and text.isascii() and text.isprintable():
+            self._before = text[-1:] or self._before
+            return text
+        text = self._undecided + _ESCAPE.sub("", text)
+        last = "\r" if text.endswith("\r") else ""
+        text = _UNSEEN.sub("", _LINE_END.sub("\n", text.removesuffix(last)))
+        sure = text.rstrip(_JOINERS)
+        self._undecided = text[len(sure) :][:1] + last  # of several joiners only the first counts
+        shown = _LONE_JOINER.sub("", self._before + sure)[len(self._before) :]
+        self._before = shown[-1:] or self._before
+        return _SURROGATE.sub("\ufffd", shown)
