@@ -15,8 +15,16 @@ URLS_MAX = 4
 """Of one record."""
 _HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _KINDS = frozenset({"http", "https"})
-_METADATA = frozenset({ipaddress.ip_address("fd00:ec2::254")})
+_METADATA = frozenset(
+    map(
+        ipaddress.ip_address,
+        ("fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192"),
+    )
+)
 """Where clouds tell a machine its secrets; the others are link-local."""
+_SHARED = ipaddress.ip_network("100.64.0.0/10")
+"""Behind a provider's NAT, and what overlay networks such as Tailscale give their machines: it
+reaches as far as a private address does, but the registries call it neither private nor global."""
 
 
 def scope_of(address: str) -> Scope | None:
@@ -32,6 +40,8 @@ def scope_of(address: str) -> Scope | None:
         return None
     if ip.is_global:
         return Scope.GLOBAL
+    if ip in _SHARED:
+        return Scope.PRIVATE
     return Scope.PRIVATE if ip.is_private and not ip.is_reserved else None
 
 

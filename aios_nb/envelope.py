@@ -143,6 +143,14 @@ class AgentRow(msgspec.Struct, frozen=True):
     access: str = "network"
     score: float = 0.0
     why: str = ""
+    version: str = ""
+    """What its author calls this state of it."""
+    node_name: str = ""
+    """What its node calls itself; others may call themselves the same."""
+    changed: bool = False
+    """Its card is another one than when it was last used from here."""
+    talks: int = 0
+    """How often an agent of another node was asked from here."""
 
 
 # The paper's envelope ------------------------------------------------------------------

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
+import msgspec
+
 from aios_nb.access import Caller, Principal, looks_strange, owner_of
 from aios_nb.agents.definition import Definition, describe
 from aios_nb.config import Settings
@@ -198,6 +200,7 @@ class Rooms:
         from aios_nb.hub.bindings import Bindings
         from aios_nb.hub.directory import Directory
         from aios_nb.hub.finding import Finding
+        from aios_nb.hub.uses import Uses
         from aios_nb.identity import Identity
         from aios_nb.joining import JoinAddress
         from aios_nb.nodes import KnownNodes
@@ -218,9 +221,11 @@ class Rooms:
         blobs = BlobStore(home.blobs_path(name), store, limits, self._is_stranger)
         self.host_room = AgentHost(node_id, blobs, limits)
         self._closers.append(self.host_room.close)
-        self.directory = Directory(identity, store, settings.network, epoch)
+        self.directory = Directory(identity, store, settings.network, epoch, name)
         self.finding = Finding(self.directory, Bindings(store))
         self.network = self._network(identity, store, epoch)
+        self.uses = Uses(store, node_id, self.network.agent_record, self._used)
+        self._closers.append(self.uses.close)
         self.looking = self._looking(node_id)
         self.chat = Chat(node_id, store, self.finding, blobs, limits, self._is_stranger)
         self._closers.append(self.chat.close)
@@ -231,7 +236,10 @@ class Rooms:
             store,
             self.nodes,
             peers=lambda: self.network.peers(self.links.peers()),
+            traffic=lambda: self.network.traffic(self.links.carried()),
             waiting=self.links.waiting,
+            alive=lambda: self.network.alive(self.links.peers()),
+            known=lambda: len(self.network.others),
             agents=lambda caller: len(self.directory.rows(caller)),
             counted=lambda: self.chat.callers.counted,
             superseded=lambda: self.directory.silent,
@@ -292,7 +300,7 @@ class Rooms:
                 "node": reception,
                 "nodes": reception,
                 "tokens": TokenDesk(self.tokens),
-                "agents": Hub(self.directory, self.finding, self.withdraw),
+                "agents": Hub(self.directory, self.finding, self.withdraw, self.uses),
                 "chat": self.chat,
                 "aios": Paper(self.chat, self.nodes.weakest),
                 "blobs": Uploads(blobs, limits, self._was_shown),
@@ -336,7 +344,7 @@ class Rooms:
         self.chat.exchange.files = couriers
         self.finding.connect(
             self.links,
-            self.carrying.to,
+            self.uses.counting(self.carrying.to),
             self._nodes_there,
             self.network.others,
             self.looking.search,
@@ -394,6 +402,12 @@ class Rooms:
 
     def _nodes_there(self) -> set[str]:
         return {*self.links.linked(), *self.network.nodes()}
+
+    def _used(self, agent: str) -> None:
+        """An agent of another node was used: who watches sees its row with that."""
+        found = self.network.others.get(agent)
+        if found is not None:
+            self.directory.news.tell("replaced", found[0])
 
     def _siblings(self) -> list[str]:
         """The running nodes of this home and network, the oldest first."""
@@ -462,10 +476,23 @@ class Rooms:
 
     async def host(self, definition: Definition, *, builtin: bool = False) -> str:
         """Offer or replace an agent."""
+        if definition.counted and not builtin:
+            definition = self._numbered(definition)
         offer = self.host_room.host(definition, builtin=builtin)
         await self.directory.publish(offer)
         self.chat.exchange.agents_changed()
         return offer.id
+
+    def _numbered(self, definition: Definition) -> Definition:
+        """With the version it has by our count."""
+
+        def named(version: str) -> Definition:
+            return msgspec.structs.replace(definition, version=version)
+
+        node_id = self.directory.node_id
+        return named(
+            self.directory.counted(definition.name, lambda version: named(version).card(node_id))
+        )
 
     def host_soon(self, definition: Definition) -> None:
         task = asyncio.create_task(self.host(definition))
@@ -557,9 +584,10 @@ class _Callable(types.ModuleType):
     """``aios_nb.node`` is this module and, in the contract, a function: ``aios_nb.node()``."""
 
     def __call__(self) -> Node:
-        import aios_nb
+        from aios_nb.current import program
 
-        return aios_nb.running_node()
+        node: Node = program.there()
+        return node
 
 
 sys.modules[__name__].__class__ = _Callable

@@ -54,6 +54,8 @@ class TokenRef(Params, frozen=True):
 class Search(Params, frozen=True):
     query: Annotated[str, Meta(max_length=4000)]
     limit: Annotated[int, Meta(ge=1, le=200)] = 10
+    offset: Annotated[int, Meta(ge=0, le=100_000)] = 0
+    """How many of the best to leave out: those one has."""
 
 
 class Agent(Params, frozen=True):

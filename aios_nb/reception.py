@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from aios_nb import params as p
@@ -25,19 +25,28 @@ class Reception:
         store: Store,
         nodes: KnownNodes,
         *,
-        peers: Callable[[], Sequence[Mapping[str, Any]]],
+        peers: Callable[[], Awaitable[Sequence[Mapping[str, Any]]]],
+        traffic: Callable[[], Mapping[str, int]],
         waiting: Callable[[], Sequence[Mapping[str, Any]]],
+        alive: Callable[[], int],
+        known: Callable[[], int],
         agents: Callable[[Principal], int],
         counted: Callable[[], Mapping[str, tuple[int, float, int]]],
         superseded: Callable[[], bool],
     ) -> None:
-        """``superseded``: another process runs with this node's key since later than this one."""
+        """``alive`` counts the other nodes that are there, ``known`` the agents they offer.
+
+        ``superseded``: another process runs with this node's key since later than this one.
+        """
         self._node_id = node_id
         self._name = name
         self._store = store
         self._nodes = nodes
         self._peers = peers
+        self._traffic = traffic
         self._waiting = waiting
+        self._alive = alive
+        self._known = known
         self._agents = agents
         self._counted = counted
         self._superseded = superseded
@@ -53,12 +62,16 @@ class Reception:
             "uptime_s": round(time.monotonic() - self._began, 3),
             "agents": self._agents(principal),
         }
-        if principal.is_owner and self._superseded():
-            told["superseded"] = True
+        if principal.is_owner:
+            told["peers"] = self._alive()
+            told["known_agents"] = self._known()
+            if self._superseded():
+                told["superseded"] = True
         return told
 
-    def peers(self, _principal: Principal, _: p.Nothing) -> dict[str, Any]:
-        return {"peers": self._peers(), "waiting": self._waiting()}
+    async def peers(self, _principal: Principal, _: p.Nothing) -> dict[str, Any]:
+        rows = await self._peers()
+        return {"peers": rows, "waiting": self._waiting(), "traffic": self._traffic()}
 
     def callers(self, _principal: Principal, _: p.Nothing) -> dict[str, Any]:
         """Who called how often and for how long, busiest first; those shut out as well."""

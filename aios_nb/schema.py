@@ -119,4 +119,16 @@ STEPS: tuple[str, ...] = (
         at INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
     """,
+    # 4: what was used of it
+    """
+    -- Agents of other nodes that were asked from here: how often, and what they said of
+    -- themselves then. ``card`` is the hash in their record, empty if there was none.
+    CREATE TABLE used_agents (
+        agent TEXT PRIMARY KEY,
+        talks INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        card TEXT NOT NULL,
+        said TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    """,
 )

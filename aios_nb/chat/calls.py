@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextvars import copy_context
 from typing import Any
 
 import msgspec
@@ -83,6 +84,7 @@ class Call:
 
     __slots__ = (
         "_bell", "conversation", "cursor", "key", "message_id", "plans", "refusal", "runs", "seq",
+        "variables",
     )  # fmt: skip
 
     def __init__(self, key: tuple[int, str], conversation: Conversation) -> None:
@@ -97,6 +99,8 @@ class Call:
         """Why it was not committed."""
         self.plans: tuple[PlannedRun, ...] = ()
         """All its runs, also those that were over before a restart."""
+        self.variables = copy_context()
+        """The context of whoever asked: what an agent prints belongs to the cell that asked."""
         self._bell: Bell | None = None
 
     def wake(self) -> None:

@@ -274,7 +274,9 @@ class Exchange:
         for run in call.runs:
             run.message_seq = call.seq
             self.deadlines.add(run)
-            self._tasks.add(self._loop.create_task(self._work(call, run)))
+            # Here the context is that of whoever committed, for many at once.
+            work = self._loop.create_task(self._work(call, run), context=call.variables.copy())
+            self._tasks.add(work)
         if not call.runs:
             self._drop(call)
         call.wake()

@@ -47,6 +47,7 @@ _REF = re.compile(r"([a-z0-9][a-z0-9_-]{0,47})(?:@([a-z2-7]{4,32}))?")
 INDEX_SLACK = 200
 """Records more or less that are not worth saying."""
 _SHARED = frozenset({Access.NETWORK, Access.PUBLIC})
+_FIRST = "1"
 
 
 @functools.lru_cache(maxsize=256)
@@ -65,9 +66,11 @@ class Directory:
         store: Store,
         network: str,
         epoch: int,
+        name: str = "",
     ) -> None:
         self._identity = identity
         self.node_id = identity.node_id
+        self.name = name
         self._store = store
         self.network = network
         self._epoch = epoch
@@ -232,6 +235,22 @@ class Directory:
             log.warning("a stored record of %s cannot be read: %s", name, error)
             return None
 
+    def counted(self, name: str, card: Callable[[str], Any]) -> str:
+        """The version of an agent whose author does not count: one more each time it is replaced.
+
+        After a restart it goes on where it was; an agent whose ``card(version)`` is still the
+        same is no new one.
+        """
+        offer = self._offers.get(name)
+        if offer is not None and not offer.builtin:
+            return _one_more(offer.card.version)
+        signed = self._stored(name)
+        if signed is None or not isinstance(signed.record, AgentRecord) or signed.record.withdrawn:
+            return _FIRST
+        version = signed.record.version
+        same = hashlib.sha256(card_bytes(card(version))).digest() == signed.record.card
+        return version if same else _one_more(version)
+
     # Finding -----------------------------------------------------------------------------
 
     def local(self, ref: str, caller: Principal) -> Offer:
@@ -270,6 +289,8 @@ class Directory:
             live=live,
             verified=True,  # our own
             access=offer.access.value,
+            version=offer.card.version,
+            node_name=self.name,
         )
 
     def own(self, ref: str, caller: Principal) -> tuple[Offer, Signed | None]:
@@ -281,6 +302,10 @@ class Directory:
         """All agents this caller may call, by name."""
         rows = [self._row(offer) for offer in self._visible(caller)]
         return sorted(rows, key=lambda row: row.name)
+
+
+def _one_more(version: str) -> str:
+    return str(int(version) + 1) if version.isascii() and version.isdigit() else _FIRST
 
 
 def _now_ms() -> int:

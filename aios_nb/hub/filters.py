@@ -30,7 +30,9 @@ class Filters(msgspec.Struct, frozen=True):
             if not has.issuperset(self.tags):
                 return False
         if self.nodes and not row.node_id.startswith(self.nodes):
-            return False
+            named = row.node_name.casefold()
+            if not named or named not in self.nodes:
+                return False
         return not self.names or any(name in row.name.casefold() for name in self.names)
 
     @property

@@ -19,6 +19,7 @@ from aios_nb.hub.bindings import Bindings
 from aios_nb.hub.directory import Directory, read_ref
 from aios_nb.hub.others import Others
 from aios_nb.hub.remote import RemoteAgent, Told, read_card
+from aios_nb.hub.searching import NOTHING, Page
 from aios_nb.ports import Carrier, Links, Target
 from aios_nb.richtext import one_line
 
@@ -41,7 +42,7 @@ _PEOPLE = frozenset({Caller.OWNER, Caller.TOKEN})
 
 CarrierFor = Callable[[str], Carrier]
 AskSites = Callable[[str], Awaitable[Sequence[str]]]
-Search = Callable[[str, int, Principal], Awaitable[Sequence[AgentRow]]]
+Search = Callable[[str, int, Principal, int], Awaitable[Page]]
 
 
 class Finding:
@@ -112,7 +113,13 @@ class Finding:
         return self._far(name, bound.partition("@")[2], caller)
 
     async def search(self, words: str, limit: int, caller: Principal) -> Sequence[AgentRow]:
-        return () if self._search is None else await self._search(words, limit, caller)
+        return (await self.page(words, limit, caller)).rows
+
+    async def page(self, words: str, limit: int, caller: Principal, offset: int = 0) -> Page:
+        """The same from some place on, and how many there are."""
+        if self._search is None:
+            return NOTHING
+        return await self._search(words, limit, caller, offset)
 
     def others(self) -> Sequence[AgentRow]:
         """All agents of other nodes that the network tells of, by name."""

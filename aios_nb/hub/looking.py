@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -13,11 +13,13 @@ from aios_nb.envelope import AgentRow
 from aios_nb.errors import Busy
 from aios_nb.hub.gossip.trust import Allowance
 from aios_nb.hub.others import Light, Others
-from aios_nb.hub.searching import Searching
+from aios_nb.hub.searching import Cut, Page, Searching
 from aios_nb.hub.sites import LargerSites, merged
 from aios_nb.identity import to_base64url
 
 STRANGERS_PER_S = 20
+SITE_LIMIT = 200
+"""More rows no node gives at once."""
 _PEOPLE = frozenset({Caller.OWNER, Caller.TOKEN})
 
 
@@ -52,14 +54,29 @@ class Looking:
         self._clock = clock
         self._strangers = Allowance(STRANGERS_PER_S, 1 / STRANGERS_PER_S, clock())
 
-    async def search(self, words: str, limit: int, caller: Principal) -> Sequence[AgentRow]:
-        """The agents this caller may call, best first."""
+    async def search(self, words: str, limit: int, caller: Principal, offset: int = 0) -> Page:
+        """The agents this caller may call, best first. Whose node this is sees them all."""
         if caller.is_stranger and not self._strangers.take(self._clock()):
             raise Busy("too many searches by strangers", hint="try again", retry_after_s=1.0)
-        rows: list[AgentRow] = await self._searching.search(words, limit, self._visible(caller))
-        if caller.kind in _PEOPLE and not self._complete():
-            rows = merged(rows, await self._sites.search(words, limit), limit)
-        return [self._signed(row) for row in rows] if caller.is_node else rows
+        person = caller.kind in _PEOPLE
+        if person and words.strip() and not self._complete():
+            return await self._with_larger(words, limit, offset, self._visible(caller))
+        cut = Cut(limit, offset, everyone=person)
+        page = await self._searching.page(words, cut, self._visible(caller))
+        if caller.is_node:
+            return Page([self._signed(row) for row in page.rows], page.total)
+        return page
+
+    async def _with_larger(
+        self, words: str, limit: int, offset: int, visible: Callable[[AgentRow], bool]
+    ) -> Page:
+        """The same with what larger sites find. It is merged from the top, so that pages fit."""
+        upto = offset + limit
+        page = await self._searching.page(words, Cut(upto), visible)
+        far = await self._sites.search(words, min(upto, SITE_LIMIT))
+        rows = merged(page.rows, far, upto)
+        total = max(page.total, len(rows))
+        return Page(rows[offset:], total)
 
     async def named(self, name: str) -> list[str]:
         """The ids of agents of that name that larger sites know."""

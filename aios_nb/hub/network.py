@@ -20,6 +20,7 @@ from aios_nb.errors import Busy, RpcError
 from aios_nb.hub.catalogue import Catalogue, Change, Page, light_of
 from aios_nb.hub.greeting import Greeting
 from aios_nb.hub.others import Light, Others
+from aios_nb.hub.peers import Peers
 from aios_nb.hub.presence import Presence, State, declare
 from aios_nb.hub.remembered import Remembered
 from aios_nb.hub.sites import LargerSites
@@ -92,7 +93,10 @@ class Network:
         )
         self.catalogue.on_change = self._record_changed
         self.whereabouts = Whereabouts(self.catalogue, self._remembered, self._met_nodes)
-        self.others = Others(identity.node_id, self.catalogue, self._light, directory.news)
+        self.others = Others(
+            identity.node_id, self.catalogue, self._light, directory.news, self.name_of
+        )
+        self._peers = Peers(self.catalogue, self.whereabouts, self.others)
         self.on_agent: Callable[[str, Any], None] = lambda _agent, _row: None
         """Told of an agent of another node that is new or another one (its row), or gone (None)."""
         directory.on_record = self._published
@@ -212,33 +216,46 @@ class Network:
         """The nodes that are there right now, by id."""
         return [one.node_id for one in self.members() if one.state in {"alive", "suspect"}]
 
-    def peers(self, linked: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    async def peers(self, linked: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """The rows of ``node.peers``: those of the links, and all that the gossip knows."""
-        rows = {row["node_id"]: dict(row) for row in linked}
-        for member in self.members():
-            rows[member.node_id] = self._peer(member, rows.get(member.node_id, {}))
-        return list(rows.values())
+        return await self._peers.rows(linked, self.members(), self._post)
 
-    def _peer(self, member: Member, row: Mapping[str, Any]) -> dict[str, Any]:
-        node_id = member.node_id
-        signed = self.catalogue.node_record(node_id)
-        up = self._links is not None and self._links.link(node_id) is not None
-        rtt = None if self._post is None else self._post.rtt(node_id)
-        waited = None if rtt is None else round(rtt * 1000, 3)
-        latency = row.get("latency_ms")
-        return {
-            "node_id": node_id,
-            "name": row.get("name") or ("" if signed is None else signed.record.name),
-            "url": row.get("url") or next(iter(self.whereabouts.places(node_id)), ""),
-            "state": row["state"] if up and "state" in row else str(member.state),
-            "latency_ms": waited if latency is None else latency,
-        }
+    def alive(self, linked: Sequence[Mapping[str, Any]]) -> int:
+        """How many of those rows are alive."""
+        if self._spreading is None or not self._gossips:
+            return self._peers.alive(linked, {})
+        gossip = self._spreading.gossip
+        return gossip.alive + self._peers.alive(linked, gossip.members)
+
+    def traffic(self, by_links: tuple[int, int]) -> dict[str, int]:
+        """Bytes since the start, by what they were for."""
+        from aios_nb.hub.post import Kind
+
+        told = {"link_sent": by_links[0], "link_received": by_links[1]}
+        for name, kind in (("gossip", Kind.GOSSIP), ("dht", Kind.DHT)):
+            tally = None if self._post is None else self._post.carried(kind)
+            told[f"{name}_sent"] = 0 if tally is None else tally.sent
+            told[f"{name}_received"] = 0 if tally is None else tally.received
+        return told
+
+    def name_of(self, node_id: str) -> str:
+        """What that node calls itself; empty as long as nobody told."""
+        return self._peers.name_of(node_id)
+
+    def agent_record(self, agent: str) -> AgentRecord | None:
+        """What the network says of an agent, by its id; nothing of one that was withdrawn."""
+        signed = self._signed(agent)
+        record = None if signed is None else signed.record
+        return record if isinstance(record, AgentRecord) and not record.withdrawn else None
 
     def record_of(self, agent: str) -> bytes | None:
         """The signed record of an agent, by its id."""
-        name, _, node = agent.partition("@")
-        signed = self.catalogue.get(f"agent/{self._network}/{node}/{name}")
+        signed = self._signed(agent)
         return None if signed is None else signed.to_bytes()
+
+    def _signed(self, agent: str) -> Signed | None:
+        name, _, node = agent.partition("@")
+        return self.catalogue.get(f"agent/{self._network}/{node}/{name}")
 
     def larger_sites(self) -> LargerSites:
         """For what has no room here."""
@@ -247,6 +264,7 @@ class Network:
             sites=self._larger,
             reach=self._reach,
             light=self._light_if_known,
+            name_of=self.name_of,
         )
 
     @property
@@ -348,8 +366,14 @@ class Network:
 
     def _record_changed(self, change: Change) -> None:
         record = change.signed.record
-        if isinstance(record, AgentRecord) and record.node != self._identity.node_id:
+        if record.node == self._identity.node_id:
+            return
+        if isinstance(record, AgentRecord):
             self.on_agent(*self.others.changed(record.id, change.after))
+            return
+        self._peers.forget(record.node)
+        if change.before is None or change.before.record.name != record.name:
+            self._show(record.node)  # its agents were there before its name
 
     def _superseded(self, epoch: int) -> None:
         if not self._directory.silent:

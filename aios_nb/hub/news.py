@@ -47,7 +47,14 @@ class AgentWatch:
     notification = "agents.event"
     result_first = True
 
-    def __init__(self, news: News, rows: Callable[[], Sequence[AgentRow]]) -> None:
+    def __init__(
+        self,
+        news: News,
+        rows: Callable[[], Sequence[AgentRow]],
+        shown: Callable[[AgentRow], AgentRow] = lambda row: row,
+    ) -> None:
+        """``shown``: a row as the one who watches sees it; ``rows`` are so already."""
+        self._shown = shown
         self._news = news
         self._seen = news.last
         self._rows = rows
@@ -66,8 +73,9 @@ class AgentWatch:
             news = self._news.since(self._seen)
             self._seen = self._news.last
             for change in self._missed() if news is None else news:
-                self._know(change)
-                yield change
+                told = {"event": change["event"], "agent": self._shown(change["agent"])}
+                self._know(told)
+                yield told
 
     def _missed(self) -> Iterator[dict[str, Any]]:
         """For one too far behind: the difference to what it knows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from typing import Protocol
@@ -38,14 +39,30 @@ class Others:
     """What other nodes offer."""
 
     def __init__(
-        self, own_id: str, shelf: Shelf, light: Callable[[AgentRecord], Light], news: News
+        self,
+        own_id: str,
+        shelf: Shelf,
+        light: Callable[[AgentRecord], Light],
+        news: News,
+        name_of: Callable[[str], str] = lambda _: "",
     ) -> None:
+        """``name_of``: what a node calls itself, by its id."""
         self._own_id = own_id
+        self._name_of = name_of
         self._shelf = shelf
         self._light = light
         self._news = news
         self._shown: dict[str, AgentRow] = {}
         """What watchers were told, by id."""
+        self._offers: Counter[str] = Counter()
+        """How many of them are of which node."""
+
+    def __len__(self) -> int:
+        return len(self._shown)
+
+    def of(self, node_id: str) -> int:
+        """How many agents of that node are shown."""
+        return self._offers[node_id]
 
     def rows(self) -> list[AgentRow]:
         """All that are live, by name."""
@@ -85,16 +102,22 @@ class Others:
 
     def _look(self, record: AgentRecord) -> tuple[str, AgentRow | None]:
         light = self._light(record)
-        return self._show(record.id, None if light is Light.GONE else row_of(record, light))
+        if light is Light.GONE:
+            return self._show(record.id, None)
+        return self._show(record.id, row_of(record, light, self._name_of(record.node)))
 
     def _show(self, agent: str, row: AgentRow | None) -> tuple[str, AgentRow | None]:
         before = self._shown.get(agent)
         if row is None:
             if before is not None:
                 del self._shown[agent]
+                self._offers[before.node_id] -= 1
+                if not self._offers[before.node_id]:
+                    del self._offers[before.node_id]
                 self._news.tell("withdrawn", _dimmed(before))
         elif row != before:
             self._shown[agent] = row
+            self._offers[row.node_id] += before is None
             self._news.tell("offered" if before is None else "replaced", row)
         return agent, row
 
@@ -104,7 +127,7 @@ class Others:
         return record if theirs and isinstance(record, AgentRecord) else None
 
 
-def row_of(record: AgentRecord, light: Light) -> AgentRow:
+def row_of(record: AgentRecord, light: Light, node_name: str = "") -> AgentRow:
     """An agent as its record describes it."""
     return AgentRow(
         record.id,
@@ -116,6 +139,8 @@ def row_of(record: AgentRecord, light: Light) -> AgentRow:
         live=light is Light.LIVE,
         verified=True,  # by its signature
         access=record.access,
+        version=record.version,
+        node_name=node_name,
     )
 
 

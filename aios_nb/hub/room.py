@@ -12,6 +12,7 @@ from aios_nb.errors import NoSuchAgent
 from aios_nb.hub.directory import Directory
 from aios_nb.hub.finding import Finding
 from aios_nb.hub.news import AgentWatch
+from aios_nb.hub.uses import Uses
 from aios_nb.identity import to_base64url
 
 _OTHERS = frozenset({Caller.KNOWN, Caller.NODE, Caller.ANYONE})
@@ -26,7 +27,9 @@ class Hub:
         directory: Directory,
         finding: Finding,
         stop_offering: Callable[[str], Awaitable[None]],
+        uses: Uses | None = None,
     ) -> None:
+        self._uses = uses
         self._directory = directory
         self._finding = finding
         self._stop_offering = stop_offering
@@ -35,7 +38,11 @@ class Hub:
         return {"agents": self._directory.rows(principal)}
 
     async def search(self, principal: Principal, params: p.Search) -> dict[str, Any]:
-        return {"agents": await self._finding.search(params.query, params.limit, principal)}
+        page = await self._finding.page(params.query, params.limit, principal, params.offset)
+        rows = page.rows
+        if self._uses is not None and principal.kind not in _OTHERS:
+            rows = self._uses.all_shown(rows)
+        return {"agents": rows, "total": page.total}
 
     def card(
         self, principal: Principal, params: p.Agent
@@ -57,11 +64,13 @@ class Hub:
             "card": offer.card,
             "record": to_base64url(signed.to_bytes()) if signed else None,
             "verified": True,  # our own: whoever reads this knows whom they asked
+            "used": None,
         }
 
     async def _card_from_afar(self, principal: Principal, agent: str) -> dict[str, Any]:
         told = await self._finding.remote_card(agent, principal)
-        return {"card": told.card, "record": told.record, "verified": told.verified}
+        used = None if self._uses is None else self._uses.last(told.card.id)
+        return {"card": told.card, "record": told.record, "verified": told.verified, "used": used}
 
     async def withdraw(self, principal: Principal, params: p.AgentName) -> dict[str, Any]:
         offer, _ = self._directory.own(params.name, principal)
@@ -71,7 +80,10 @@ class Hub:
     def watch(self, principal: Principal, _: p.Nothing) -> AgentWatch:
         """Our agents, then those of other nodes; then who comes and goes."""
 
-        def rows() -> list[AgentRow]:
-            return [*self._directory.rows(principal), *self._finding.others()]
+        def shown(row: AgentRow) -> AgentRow:
+            return row if self._uses is None else self._uses.shown(row)
 
-        return AgentWatch(self._directory.news, rows)
+        def rows() -> list[AgentRow]:
+            return [*self._directory.rows(principal), *map(shown, self._finding.others())]
+
+        return AgentWatch(self._directory.news, rows, shown)

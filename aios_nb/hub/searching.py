@@ -42,7 +42,29 @@ PATIENCE_S = 2.0
 
 T = TypeVar("T")
 P = ParamSpec("P")
+FOUND_MAX = 1000
+"""Deeper nobody reads in what words found; lists by filters alone go to their end."""
 Visible = Callable[[AgentRow], bool]
+
+
+class Page(msgspec.Struct, frozen=True):
+    """Some of the agents that were found."""
+
+    rows: Sequence[AgentRow]
+    total: int
+    """How many there are; of what words found, as many as were compared."""
+
+
+NOTHING = Page((), 0)
+
+
+class Cut(msgspec.Struct, frozen=True):
+    """Which of what was found, and of what."""
+
+    limit: int = 10
+    offset: int = 0
+    everyone: bool = False
+    """Whether an empty query lists all; else it finds nobody."""
 
 
 class _ClosedError(Exception):
@@ -146,29 +168,36 @@ class Searching:
         self, query: str, limit: int = 10, visible: Visible | None = None
     ) -> list[AgentRow]:
         """The agents that fit best, best first, each with its score and why."""
-        try:
-            return await self._search(query, limit, visible)
-        except _ClosedError:
-            return []
+        return list((await self.page(query, Cut(limit), visible)).rows)
 
-    async def _search(self, query: str, limit: int, visible: Visible | None) -> list[AgentRow]:
+    async def page(self, query: str, cut: Cut, visible: Visible | None = None) -> Page:
+        """A part of them, and how many there are."""
+        try:
+            return await self._page(query, cut, visible)
+        except _ClosedError:
+            return NOTHING
+
+    async def _page(self, query: str, cut: Cut, visible: Visible | None) -> Page:
         words, filters = read_query(query)
         if not words:
-            return await self._in_thread(self._listed, filters, limit, visible)
+            if filters == Filters() and not cut.everyone:
+                return NOTHING
+            return await self._in_thread(self._listed, filters, cut, visible)
         self._wanted = True
         new = self._index is None and len(self._rows) <= FEW
         if self._waiting or (self._intake is not None and not self._intake.done()):
             patience = FIRST_PATIENCE_S if new else PATIENCE_S
             await asyncio.wait([self._take_in()], timeout=patience)
+        limit = min(cut.offset + cut.limit, FOUND_MAX)
         if self._index is None and new:
             # In a thread of its own: the usual one is busy reading the model.
-            hits = await asyncio.to_thread(self._by_words, words, filters, limit, visible)
+            hits, total = await asyncio.to_thread(self._by_words, words, filters, limit, visible)
             if self._closed:
                 raise _ClosedError
         else:
-            hits = await self._in_thread(self._find, words, filters, limit, visible)
-        rows = (self._shown(hit) for hit in hits)
-        return [row for row in rows if row is not None]
+            hits, total = await self._in_thread(self._find, words, filters, limit, visible)
+        rows = (self._shown(hit) for hit in hits[cut.offset :])
+        return Page([row for row in rows if row is not None], min(total, FOUND_MAX))
 
     async def _in_thread(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
         if self._closed:
@@ -209,13 +238,14 @@ class Searching:
         if commit:
             index.refresh()
 
-    def _find(self, words: str, filters: Filters, limit: int, visible: Visible | None) -> list[Hit]:
-        keep = self._keeper(filters, visible)
-        return self._opened().search(words, limit, keep, self._arranged)
+    def _find(
+        self, words: str, filters: Filters, limit: int, visible: Visible | None
+    ) -> tuple[list[Hit], int]:
+        return self._counted(self._opened(), words, limit, self._keeper(filters, visible))
 
     def _by_words(
         self, words: str, filters: Filters, limit: int, visible: Visible | None
-    ) -> list[Hit]:
+    ) -> tuple[list[Hit], int]:
         """The same, while the model is being read: by words alone, among a few."""
         from aios_nb.index.opening import open_plain
 
@@ -223,7 +253,20 @@ class Searching:
         for key, document in list(self._documents.items()):
             index.put(key, document)
         index.refresh()
-        return index.search(words, limit, self._keeper(filters, visible), self._arranged)
+        return self._counted(index, words, limit, self._keeper(filters, visible))
+
+    def _counted(
+        self, index: Index, words: str, limit: int, keep: Callable[[str], bool]
+    ) -> tuple[list[Hit], int]:
+        """The best, and how many fit: an index ranks more than it returns."""
+        total = 0
+
+        def arrange(ranked: Sequence[Scored]) -> Sequence[Scored]:
+            nonlocal total
+            total = len(ranked)
+            return self._arranged(ranked)
+
+        return index.search(words, limit, keep, arrange), total
 
     def _keeper(self, filters: Filters, visible: Visible | None) -> Callable[[str], bool]:
         def keep(key: str) -> bool:
@@ -249,16 +292,13 @@ class Searching:
         row = self._rows.get(key)
         return row is None or self._standing(row) is not Light.LIVE
 
-    def _listed(self, filters: Filters, limit: int, visible: Visible | None) -> list[AgentRow]:
+    def _listed(self, filters: Filters, cut: Cut, visible: Visible | None) -> Page:
         """For filters without words: who passes them, by name."""
-        if filters == Filters():
-            return []
-        rows = [
-            _judged(row, self._standing(row), 1.0, filters.why)
-            for row in list(self._rows.values())
-            if self._admits(row, filters, visible)
-        ]
-        return sorted(rows, key=lambda row: (not row.live, row.name, row.id))[:limit]
+        rows = [row for row in list(self._rows.values()) if self._admits(row, filters, visible)]
+        rows.sort(key=lambda row: (self._may_be_away(row.id), row.name, row.id))
+        shown = rows[cut.offset : cut.offset + cut.limit]
+        why = filters.why
+        return Page([_judged(row, self._standing(row), 1.0, why) for row in shown], len(rows))
 
 
 def _judged(row: AgentRow, standing: Light, score: float, why: str) -> AgentRow:

@@ -44,8 +44,10 @@ class LargerSites:
         sites: Callable[[], Sequence[str]],
         reach: Callable[[str], Awaitable[Link]],
         light: Callable[[AgentRecord], Light | None],
+        name_of: Callable[[str], str] = lambda _: "",
     ) -> None:
         """``sites``: whom to ask, the best first. ``light`` is None for a node not known here."""
+        self._name_of = name_of
         self._network = network
         self._sites = sites
         self._reach = reach
@@ -92,7 +94,7 @@ class LargerSites:
         light = self._light(record) or Light.LIVE
         if light is Light.GONE:
             return None
-        shown = row_of(record, light)
+        shown = row_of(record, light, self._name_of(record.node))
         return msgspec.structs.replace(shown, score=round(told.score, 4), why=WHY)
 
 

@@ -36,9 +36,9 @@ class Manner:
     quorum: int | None = _HUB.quorum
     """Holders that must answer with the record; None: find the nearest nodes, as a publisher."""
     slow_s: float = _HUB.hedge_rtts * RTT_S
-    """A question open so long frees its place for another; its answer still counts."""
+    """A question open so long frees its place for two others; its answer still counts."""
     late_s: float = _HUB.late_hedges * _HUB.hedge_rtts * RTT_S
-    """A node silent so long is not counted among the nearest any more."""
+    """A node silent so long is waited for only by who has found nothing."""
     timeout_s: float = _HUB.hard_timeout_s
     barriers: bool = False
     """Ask in batches, on one path, wait for the whole of each and believe the first record."""
@@ -185,7 +185,7 @@ class _Path:
                 break
             if candidate.step is _Step.NEW:
                 new.append(candidate)
-            places += candidate.step not in {_Step.LATE, _Step.LOST}
+            places += candidate.step in {_Step.NEW, _Step.OPEN, _Step.ANSWERED}
         # In the heart of the region by lot: lying nearest to a key gains nothing.
         heart = radius // 2
         return min(new, key=lambda each: (max(each.distance, heart), each.lot), default=None)
@@ -238,12 +238,13 @@ class _Free:
     def _is_done(self) -> bool:
         """Enough records; or nothing left to ask, and nobody who may still answer.
 
-        A publisher does not wait for those who probably will not.
+        Only who has found nothing waits for those who probably will not.
         """
         quorum = self._manner.quorum
         if quorum is not None and self._records >= quorum:
             return True
-        waits_for = {_Step.OPEN, _Step.SLOW} | (set() if quorum is None else {_Step.LATE})
+        patient = quorum is not None and not self._records
+        waits_for = {_Step.OPEN, _Step.SLOW} | ({_Step.LATE} if patient else set())
         return not any(each.step in waits_for for each in self._known.values())
 
     def _found(self) -> bool:
@@ -254,7 +255,8 @@ class _Free:
 
     def _ask(self, now: float) -> None:
         """As many questions as may be open, the path with the fewest first."""
-        while sum(path.open for path in self._paths) < self._manner.alpha:
+        silent = sum(each.step in {_Step.SLOW, _Step.LATE} for each in self._known.values())
+        while sum(path.open for path in self._paths) < self._manner.alpha + silent:
             chosen = (
                 path.best(self._share, self._radius)
                 for path in sorted(self._paths, key=attrgetter("open"))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from aios_nb.envelope import AgentRow
 from aios_nb.hub.looking import SignedRow
+from aios_nb.hub.searching import Page
 from aios_nb.hub.sites import WHY
 from aios_nb.identity import from_base64url, to_base64url
 from aios_nb.records import Signed
@@ -80,8 +79,8 @@ def test_a_larger_site_that_lies_is_not_believed(node: Make):
         msgspec.structs.replace(second, record=_text(mallory.node(("http", "127.0.0.1", 9)))),
     ]
 
-    async def lies(*_: Any) -> Sequence[AgentRow]:
-        return told
+    async def lies(*_: Any) -> Page:
+        return Page(told, len(told))
 
     large.rooms.finding._search = lies
     far = [row for row in found(small, "number").values() if row["why"] == WHY]

@@ -161,7 +161,7 @@ def test_in_process_calls_take_names_places_or_nothing():
         ("agents.search", {}, InvalidParams),
         ("agents.search", {"query": "x", "limit": 0}, InvalidParams),
         ("agents.search", {"query": "x", "other": 0}, InvalidParams),
-        ("agents.search", ["x", 1, 2], InvalidParams),
+        ("agents.search", ["x", 1, 2, 3], InvalidParams),
         ("agents.search", {"query": object()}, InvalidParams),
         ("agents.search", {"query": "\ud800"}, InvalidParams),
         ("chat.unwatch", {"watch": "w1"}, MethodNotFound),

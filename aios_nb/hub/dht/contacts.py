@@ -41,8 +41,15 @@ class Contact(Node):  # type: ignore[misc]
         """It answered or asked us: it is where it says."""
         self.failures = 0
         """Questions without an answer since the last one with."""
+        self.overdue = False
+        """It should have answered the latest one by now."""
         self.heard_at = 0.0
         self.rtt_s: float | None = None
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether others are better asked first."""
+        return self.overdue or self.failures > 0
 
     def timed(self, rtt_s: float) -> None:
         """An answer took that long."""
@@ -59,7 +66,7 @@ class Contact(Node):  # type: ignore[misc]
         self.prefix = prefix_of(presence)
         self.genuine = True
         if elsewhere:
-            self.confirmed = self.seen = False
+            self.confirmed = self.seen = self.overdue = False
             self.failures = 0
             self.rtt_s = None
 

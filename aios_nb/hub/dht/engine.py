@@ -138,7 +138,7 @@ class KademliaDht(Server):  # type: ignore[misc]
                     walk.finish()
 
         def patient() -> bool:
-            return reading.best is None or lookup.is_crowded()
+            return reading.best is None
 
         walk = Walk(self.protocol, lookup, Get, key, found, patient=patient)
         await self._run(walk)

@@ -2,8 +2,9 @@
 
 Several paths walk towards the target at once and share no node: what a liar tells leads only his
 own path astray. Nobody waits for the slowest: each answer frees its lane, and so does a question
-that is overdue. A lookup is over when its caller has enough, or when nothing is left to ask and no
-answer is outstanding.
+that is overdue. That one also opens a lane more and gives up its place among the nearest: where
+many have died at once, each hedge delay asks twice as many as the one before. A lookup is over when
+its caller has enough, or when nothing is left to ask and no answer is outstanding.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ class Candidate:
     """A node that was named, or is known; it is read and proven only if it is to be asked."""
 
     __slots__ = (
-        "beyond", "contact", "content", "distance", "ended_at", "more", "pages", "path", "point",
-        "step", "token", "turn",
+        "beyond", "contact", "content", "distance", "doubted", "ended_at", "more", "pages", "path",
+        "point", "step", "token", "turn",
     )  # fmt: skip
 
     def __init__(self, point: bytes, distance: int, path: Path, turn: float) -> None:
@@ -50,6 +51,8 @@ class Candidate:
         self.turn = turn
         self.step = Step.NEW
         self.contact: Contact | None = None
+        self.doubted = False
+        """It did not answer lately: it is asked when nobody else is left."""
         self.content = b""
         self.token = b""
         self.beyond = b""
@@ -58,6 +61,13 @@ class Candidate:
         """The same, as a number."""
         self.more = False
         self.pages = 0
+
+    @property
+    def counts(self) -> bool:
+        """Whether it has a place among the nearest: nobody silent has, though it may answer yet."""
+        if self.step is Step.NEW:
+            return not self.doubted
+        return self.step is Step.ASKED or self.step is Step.ANSWERED
 
 
 class Path:
@@ -120,6 +130,7 @@ class Lookup:
             candidate = self._add(contact.id, self.paths[place % len(self.paths)])
             if candidate is not None:
                 candidate.contact = contact
+                candidate.doubted = contact.is_doubtful
 
     # What happened -----------------------------------------------------------------------
 
@@ -132,7 +143,9 @@ class Lookup:
                 if candidate is not None:
                     candidate.content = content
                     contact = self._contact_of(point)
-                    if contact is not None and contact.confirmed and not contact.failures:
+                    if contact is not None and contact.is_doubtful:
+                        candidate.doubted = True
+                    elif contact is not None and contact.confirmed:
                         candidate.contact = contact
 
     def _add(self, point: bytes, path: Path) -> Candidate | None:
@@ -158,14 +171,14 @@ class Lookup:
             candidate.ended_at = ended_at
 
     def slow(self, candidate: Candidate) -> None:
-        """It should have answered by now: its lane is given to another."""
+        """It should have answered by now: its lane and its place are given to others."""
         if candidate.step is Step.ASKED:
             candidate.step = Step.SLOW
             candidate.path.active -= 1
             self._overdue += 1
 
     def late(self, candidate: Candidate) -> None:
-        """It is probably gone; another takes its place among the nearest."""
+        """It is probably gone."""
         self.slow(candidate)
         if candidate.step is Step.SLOW:
             candidate.step = Step.LATE
@@ -188,7 +201,8 @@ class Lookup:
 
     def next(self) -> Candidate | None:
         """The node to ask now, or to ask for its next page; None if lanes or nodes are out."""
-        if self.pending - self._overdue >= self._lanes or self.asked >= self._asks_max:
+        awaited = self.pending - self._overdue
+        if awaited >= self._lanes + self._overdue or self.asked >= self._asks_max:
             return None
         for path in sorted(self.paths, key=_active):
             chosen = self._best(path) or self._reader(path)
@@ -213,7 +227,7 @@ class Lookup:
     def _best(self, path: Path) -> Candidate | None:
         """The new one to ask: of the path's nearest, or of all in the region."""
         best: Candidate | None = None
-        best_order = (0, False, 0.0)
+        best_order = (False, 0, False, 0.0)
         place = 0
         for candidate in path.ordered():
             if place >= self._share and candidate.distance > self.radius:
@@ -222,11 +236,11 @@ class Lookup:
                 # In the heart of the region by lot, so that lying nearest to a key gains nothing;
                 # but those we know before those we were told of.
                 distance = max(candidate.distance, self._inner)
-                order = (distance, candidate.contact is None, candidate.turn)
+                unknown = candidate.contact is None
+                order = (candidate.doubted, distance, unknown, candidate.turn)
                 if best is None or order < best_order:
                     best, best_order = candidate, order
-            if candidate.step < Step.LATE or candidate.step is Step.ANSWERED:
-                place += 1
+            place += candidate.counts
         return best
 
     def _reader(self, path: Path) -> Candidate | None:
@@ -248,11 +262,7 @@ class Lookup:
 
     def _reach(self, path: Path) -> int:
         """How far away a node may be and still be asked on this path."""
-        living = [
-            each.distance
-            for each in path.ordered()
-            if each.step < Step.LATE or each.step is Step.ANSWERED
-        ]
+        living = [each.distance for each in path.ordered() if each.counts]
         return max(self.radius, living[: self._share][-1] if living else 0)
 
     # What is known -----------------------------------------------------------------------

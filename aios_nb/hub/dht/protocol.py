@@ -128,6 +128,7 @@ class DhtProtocol(KademliaProtocol):  # type: ignore[misc]
 
     def _heard(self, contact: Contact) -> None:
         contact.failures = 0
+        contact.overdue = False
         contact.seen = True
         contact.heard_at = self._clock()
         self.router.add_contact(contact)
@@ -183,11 +184,14 @@ class DhtProtocol(KademliaProtocol):  # type: ignore[misc]
         pending.stage += 1
         hard = self._tuning.hard_timeout_s
         if pending.stage == 1:
+            pending.contact.overdue = True
             # A lost datagram is made good here; a peer that is gone costs one more. Where the
             # post is still greeting, the first one waits there and another would help nothing.
             if pending.contact.confirmed:
                 self._send(pending.contact.node_id, pending.body)
-            self._wait(pending, min(self._tuning.late_hedges * pending.hedge_s, hard))
+            # However late we are ourselves, that one gets its time too.
+            again = now - pending.sent_at + pending.hedge_s
+            self._wait(pending, min(max(self._tuning.late_hedges * pending.hedge_s, again), hard))
             pending.listener.slow(pending)
         elif pending.stage == 2:  # noqa: PLR2004
             self._wait(pending, hard)

@@ -94,6 +94,11 @@ class Gossip:
         return self._members.size
 
     @property
+    def alive(self) -> int:
+        """How many others there are that answer."""
+        return len(self._members.living) - self._members.suspects
+
+    @property
     def presence(self) -> Presence:
         """This node's own word, as it is now."""
         return self._voice.presence

@@ -48,6 +48,10 @@ class Detector:
         self.awareness = Awareness()
         self.claims = Claims()
         self._suspicions: dict[str, Suspicion] = {}
+        self._look_at = NEVER
+        """Before this there is nothing to do about any of them."""
+        self._looked_with = (0.0, 0)
+        """The doubt, and who could agree, when that was found out."""
         self._probes = Probes()
         self.turns = Turns(members, rng, now)
         self._via: dict[str, str] = {}
@@ -68,10 +72,7 @@ class Detector:
             soonest = min(soonest, self._probe_at)
         if len(self._probes) < PROBES_AT_ONCE:
             soonest = min(soonest, self.turns.hurried_at())
-        doubt_s, others = self._doubt_s(), self._who_could_agree()
-        for node_id, suspicion in self._suspicions.items():
-            soonest = min(soonest, self._next_of(node_id, suspicion, doubt_s, others))
-        return soonest
+        return min(soonest, self._next_look())
 
     def tick(self, now: float) -> None:
         for probe in self._probes.overdue(now):
@@ -82,10 +83,12 @@ class Detector:
             else:
                 self._failed(now, probe)
         self.relay.tick(now)
-        doubt_s, others = self._doubt_s(), self._who_could_agree()
-        for node_id, suspicion in list(self._suspicions.items()):
-            if self._next_of(node_id, suspicion, doubt_s, others) <= now:
-                self._look_again(now, node_id, suspicion)
+        if now >= self._next_look():
+            doubt_s, others = self._looked_with
+            for node_id, suspicion in list(self._suspicions.items()):
+                if self._next_of(node_id, suspicion, doubt_s, others) <= now:
+                    self._look_again(now, node_id, suspicion)
+            self._look_through()
         if now >= self.turns.hurried_at() and len(self._probes) < PROBES_AT_ONCE:
             self.probe(now, self.turns.next_hurried(now), pings=_PINGS)
         if now >= self._probe_at:
@@ -194,6 +197,7 @@ class Detector:
         elif claim.life == member.life:
             age_s = min(claim.age_ms / 1000, _AGE_MOST_S)
             self.claims.note(member.node_id, sender.node_id, now - age_s)
+            self._look_sooner(member.node_id)
             if member.state is Life.ALIVE:
                 self.turns.hurry(now, member.node_id)
 
@@ -281,6 +285,7 @@ class Detector:
             self._suspicions[probe.target] = Suspicion(probe.sent, vouched=probe.vouched)
             self._turn(now, member, Life.SUSPECT)
             self._accuse(member)
+        self._look_sooner(probe.target)
 
     def _look_again(self, now: float, node_id: str, suspicion: Suspicion) -> None:
         claimed, others = self.claims.of(node_id), self._who_could_agree()
@@ -291,8 +296,37 @@ class Detector:
         else:
             self.probe(now, node_id)
 
+    def _next_look(self) -> float:
+        """When there may be something to do about a suspect; asked after each event.
+
+        They are looked through when that is now, or when the size of the network changed and with
+        it all their times. In between, whatever may bring one of them forward says so; what puts
+        one off does not, and costs one look too many.
+        """
+        if self._looked_with != self._measure():
+            self._look_through()
+        return self._look_at
+
+    def _look_through(self) -> None:
+        self._looked_with = doubt_s, others = self._measure()
+        times = (
+            self._next_of(node_id, suspicion, doubt_s, others)
+            for node_id, suspicion in self._suspicions.items()
+        )
+        self._look_at = min(times, default=NEVER)
+
+    def _look_sooner(self, node_id: str) -> None:
+        """Something was said of it, or a probe of it failed."""
+        suspicion = self._suspicions.get(node_id)
+        if suspicion is not None:
+            at = self._next_of(node_id, suspicion, *self._looked_with)
+            self._look_at = min(self._look_at, at)
+
+    def _measure(self) -> tuple[float, int]:
+        return self._doubt_s(), min(CONFIRMATIONS, self._who_could_agree())
+
     def _next_of(self, node_id: str, suspicion: Suspicion, doubt_s: float, others: int) -> float:
-        """When there is something to do about it; asked after each event, for each suspect."""
+        """When there is something to do about it."""
         claimed, probed = self.claims.of(node_id), self._probes.of(node_id) is not None
         check_at = None if probed else suspicion.check_at(doubt_s, claimed)
         dead_at = suspicion.dead_at(doubt_s, claimed, others)

@@ -244,7 +244,17 @@ class Meeting:
             for _ in range(greeting.charged):
                 self._hellos.answered(place_of(session.source), self._presence().said.scope)
         for kind, body in greeting.queue:
-            self._udp.send(session.heads[kind] + body, session.source)
+            self.carry(session, kind, body)
+
+    def carry(self, session: Session, kind: Kind, body: bytes) -> bool:
+        """Send it by a way that is open; whether the system took it."""
+        datagram = session.heads[kind] + body
+        if not self._udp.send(datagram, session.source):
+            return False
+        size = len(datagram)
+        session.tally.sent += size
+        self.sessions.carried[kind].sent += size
+        return True
 
 
 def _sender(data: bytes) -> bytes:

@@ -24,6 +24,7 @@ from aios_nb.hub.post.datagram import (
 )
 from aios_nb.hub.post.meeting import Meeting
 from aios_nb.hub.post.places import place_of, signed_place
+from aios_nb.hub.post.sessions import Tally
 from aios_nb.hub.post.udp import Udp
 from aios_nb.hub.presence import Presence, State
 from aios_nb.identity import Identity
@@ -119,6 +120,14 @@ class Post:
         session = self._sessions.get(raw_of(node_id))
         return None if session is None else session.rtt
 
+    def tally(self, node_id: str) -> Tally | None:
+        """What went to and fro with that node; None if nothing ever did."""
+        return self._sessions.tally(raw_of(node_id))
+
+    def carried(self, kind: Kind) -> Tally:
+        """All that went through of this kind; greetings are of none."""
+        return self._sessions.carried[kind]
+
     @property
     def on_met(self) -> Callable[[Presence], None]:
         """Called with a genuine presence whose node has just shown to be at that address."""
@@ -153,7 +162,7 @@ class Post:
         if session is not None and session.is_open(now):
             if session.wants_renewal(now):
                 self._greet(node, now)
-            return self._udp.send(session.heads[kind] + body, session.source)
+            return self._meeting.carry(session, kind, body)
         if kind not in CARRIED:
             raise ValueError(f"{kind.name} is the post's own")
         return self._greet(node, now, (kind, body))
@@ -236,6 +245,9 @@ class Post:
                 self._meeting.ask_again(data, source, now)
                 return
             session.expect(token, until)
+        size = len(data)
+        session.tally.received += size
+        self._sessions.carried[kind].received += size
         receiver = self._receivers.get(kind)
         if receiver is None:
             self.counts["unwanted"] += 1

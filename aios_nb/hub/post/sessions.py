@@ -8,10 +8,21 @@ from aios_nb.hub.post.datagram import CARRIED, Source, head_of, text_of
 from aios_nb.hub.post.tokens import TOKEN_S
 
 MOST_SESSIONS = 4096
+MOST_TALLIES = 2 * MOST_SESSIONS
+"""Of nodes that had a session; those that began theirs first are forgotten first."""
 RENEW_S = TOKEN_S * 0.8
 """A token is renewed before it ends, so that what is sent meanwhile does not wait."""
 _RTT_SHARE = 0.25
 """Of the newest measure in the average."""
+
+
+class Tally:
+    """Bytes of datagrams, their heads with them."""
+
+    __slots__ = ("received", "sent")
+
+    def __init__(self) -> None:
+        self.sent = self.received = 0
 
 
 class Session:
@@ -27,11 +38,14 @@ class Session:
         "node_id",
         "rtt",
         "source",
+        "tally",
     )
 
-    def __init__(self, node: bytes, source: Source) -> None:
+    def __init__(self, node: bytes, source: Source, tally: Tally) -> None:
         self.node_id = text_of(node)
         self.source = source
+        self.tally = tally
+        """Of that node, wherever it is."""
         self.expected = b""
         """The token it shows us, and until when that is good."""
         self.expected_until = 0.0
@@ -76,10 +90,13 @@ class Session:
 class Sessions:
     """By the 20 bytes of the node id; those not used for longest are closed first."""
 
-    __slots__ = ("_open",)
+    __slots__ = ("_open", "_tallies", "carried")
 
     def __init__(self) -> None:
         self._open: OrderedDict[bytes, Session] = OrderedDict()
+        self._tallies: dict[bytes, Tally] = {}
+        self.carried: dict[int, Tally] = {kind: Tally() for kind in CARRIED}
+        """All that went through, by kind."""
 
     def __len__(self) -> int:
         return len(self._open)
@@ -95,7 +112,7 @@ class Sessions:
         found = self.get(node)
         if found is not None and found.source == source:
             return found, False
-        made = self._open[node] = Session(node, source)
+        made = self._open[node] = Session(node, source, self._tally(node))
         self._open.move_to_end(node)
         if len(self._open) > MOST_SESSIONS:
             self._open.popitem(last=False)
@@ -103,3 +120,14 @@ class Sessions:
 
     def close(self, node: bytes) -> None:
         self._open.pop(node, None)
+
+    def tally(self, node: bytes) -> Tally | None:
+        """What went to and fro with that node; None if nothing ever did."""
+        return self._tallies.get(node)
+
+    def _tally(self, node: bytes) -> Tally:
+        found = self._tallies.pop(node, None) or Tally()
+        self._tallies[node] = found
+        if len(self._tallies) > MOST_TALLIES:
+            del self._tallies[next(iter(self._tallies))]
+        return found

@@ -74,6 +74,7 @@ class Channel:
         there = self._transport.get_extra_info("peername") if self._transport else None
         self.address: str = there[0].partition("%")[0] if there else ""
         """The IP address of the other end."""
+        self.sent_bytes = self.received_bytes = 0
 
     @classmethod
     def accepted(cls, request: web.BaseRequest) -> Channel:
@@ -152,6 +153,7 @@ class Channel:
         """Bytes came."""
         if self.closed.done():
             return
+        self.received_bytes += len(data)
         buffer = self._buffer
         buffer += data
         if len(buffer) < self._need or self._resting is not None:
@@ -298,7 +300,9 @@ class Channel:
                 out.append(masked)
             else:
                 out.append(frame)
-        transport.write(b"".join(out))
+        data = b"".join(out)
+        self.sent_bytes += len(data)
+        transport.write(data)
 
     async def drained(self) -> None:
         """Wait until the other side has read enough. Raises when it has gone."""

@@ -111,6 +111,11 @@ class PeerLink:
         return self._pulse.latency_ms
 
     @property
+    def carried(self) -> tuple[int, int]:
+        """Bytes sent and received, those of the handshake with them."""
+        return self._channel.sent_bytes, self._channel.received_bytes
+
+    @property
     def quiet(self) -> bool:
         """Nothing is under way on it."""
         return self._streams.idle

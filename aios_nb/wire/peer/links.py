@@ -235,8 +235,15 @@ class PeerLinks:
     # Looking --------------------------------------------------------------------------
 
     def peers(self) -> list[dict[str, Any]]:
-        """The rows of ``node.peers``."""
-        return self._book.rows(self._latency)
+        """The rows of ``node.peers``, as far as links tell."""
+        return self._book.rows(self._latency, [(each.node_id, *each.carried) for each in self._all])
+
+    def carried(self) -> tuple[int, int]:
+        """Bytes sent and received over all links since the start."""
+        sent, received = self._book.carried
+        for link in self._all:
+            sent, received = sent + link.carried[0], received + link.carried[1]
+        return sent, received
 
     def _latency(self, node_id: str) -> float | None:
         link = self._links.get(node_id)
@@ -400,6 +407,7 @@ class PeerLinks:
             await link.run()
         finally:
             self._all.discard(link)
+            self._book.ended(link.node_id, *link.carried)
             if self._links.get(link.node_id) is link:
                 del self._links[link.node_id]
                 self._book.down(link.node_id, link.why)

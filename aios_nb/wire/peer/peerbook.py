@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from aios_nb.records import Scope
@@ -24,7 +25,9 @@ class Seen:
         "name",
         "node_id",
         "quiet_since",
+        "received",
         "scope",
+        "sent",
         "up",
         "url",
         "urls",
@@ -42,6 +45,8 @@ class Seen:
         self.left = False
         self.quiet_since: float | None = None
         self.failing_since: float | None = None
+        self.sent = self.received = 0
+        """Bytes, over links that have ended."""
 
 
 class PeerBook:
@@ -50,6 +55,8 @@ class PeerBook:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._seen: dict[str, Seen] = {}
+        self.carried = (0, 0)
+        """Bytes sent and received over all links that have ended."""
 
     def get(self, node_id: str) -> Seen | None:
         return self._seen.get(node_id)
@@ -80,6 +87,14 @@ class PeerBook:
         seen.left = why == "left"
         seen.quiet_since = self._clock() if why == "idle" else None
 
+    def ended(self, node_id: str, sent: int, received: int) -> None:
+        """A link to it is over that carried so many bytes."""
+        self.carried = self.carried[0] + sent, self.carried[1] + received
+        seen = self._seen.get(node_id)
+        if seen is not None:
+            seen.sent += sent
+            seen.received += received
+
     def failed(self, node_id: str, url: str) -> None:
         """It was dialled in vain."""
         seen = self.note(node_id)
@@ -101,8 +116,16 @@ class PeerBook:
             return "dead"
         return "suspect"
 
-    def rows(self, latency: Callable[[str], float | None]) -> list[dict[str, Any]]:
-        """What ``node.peers`` shows."""
+    def rows(
+        self,
+        latency: Callable[[str], float | None],
+        carried: Iterable[tuple[str, int, int]] = (),
+    ) -> list[dict[str, Any]]:
+        """What ``node.peers`` shows; ``carried`` are node and bytes of each link that is up."""
+        sent, received = Counter[str](), Counter[str]()
+        for node_id, out, come in carried:
+            sent[node_id] += out
+            received[node_id] += come
         shown = [(seen, self.state(seen)) for seen in self._seen.values()]
         return [
             {
@@ -111,6 +134,9 @@ class PeerBook:
                 "url": seen.url,
                 "state": state,
                 "latency_ms": latency(seen.node_id),
+                "link": seen.up,
+                "sent": seen.sent + sent[seen.node_id],
+                "received": seen.received + received[seen.node_id],
             }
             for seen, state in shown
             if state is not None

@@ -146,6 +146,18 @@ class Turmoil(RuleBasedStateMachine):
             assert len(node.buffered) <= 200
 
     @invariant()
+    def no_probe_and_no_suspect_is_forgotten(self) -> None:
+        for node in self.town.up:
+            detector = node.gossip._detector
+            probes = detector._probes
+            assert probes.next_at() == min(
+                (probe.due for probe in probes._by_seq.values()), default=float("inf")
+            )
+            measure = detector._measure()
+            for node_id, suspicion in detector._suspicions.items():
+                assert detector._next_look() <= detector._next_of(node_id, suspicion, *measure)
+
+    @invariant()
     def nobody_has_a_later_record_than_was_published(self) -> None:
         for node in self.town.up:
             for key, newest in self.newest.items():

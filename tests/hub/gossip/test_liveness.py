@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from aios_nb.hub.gossip import LAN, Life
-from aios_nb.hub.gossip.packets import Suspect, pack, raw_id
+from aios_nb.hub.gossip.packets import Ping, Suspect, pack, raw_id
+from aios_nb.hub.gossip.probing import Detector
 from tests.hub.gossip.networks import Watched, network, state_of, states
 
 
@@ -188,3 +189,27 @@ def test_a_node_that_slept_calls_nobody_dead_for_what_it_missed():
     assert sleeper.gossip.presence.said.incarnation == before + 1
     assert town.run_until(town.agrees, 30)
     assert not town.times(Life.DEAD)
+
+
+def test_what_the_living_say_makes_nobody_look_through_all_suspects(monkeypatch):
+    looked_at = 0
+    next_of = Detector._next_of
+
+    def counted(self, *of):
+        nonlocal looked_at
+        looked_at += 1
+        return next_of(self, *of)
+
+    town = network(40)
+    nodes = list(town.nodes.values())
+    for node in nodes[20:]:
+        town.kill(node)
+    suspects = 0
+    while suspects < 15:
+        town.run(0.2)
+        suspects = sum(state is Life.SUSPECT for state in states(nodes[0]).values())
+    monkeypatch.setattr(Detector, "_next_of", counted)
+    for number in range(100):
+        ping = pack([Ping(number, None)])
+        nodes[0].gossip.received(nodes[0].now(), nodes[1].node_id, ping)
+    assert looked_at <= suspects
