@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,14 +18,12 @@ from aios_nb._version import __version__
 
 if TYPE_CHECKING:
     from aios_nb.agents.decorator import agent, define
+    from aios_nb.config import Settings
     from aios_nb.node import Node
     from aios_nb.parts import File
     from aios_nb.site import Reply
 
 __all__ = ["File", "Node", "Reply", "__version__", "agent", "define", "down", "node", "up"]
-
-_lock = threading.Lock()
-_node: Node | None = None
 
 _LATE = {
     "agent": "aios_nb.agents.decorator",
@@ -35,6 +32,20 @@ _LATE = {
     "Node": "aios_nb.node",
     "Reply": "aios_nb.site",
 }
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext aios_nb``."""
+    from aios_nb.notebook.extension import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """``%unload_ext aios_nb``, and the first half of ``%reload_ext``."""
+    from aios_nb.notebook.extension import unload
+
+    unload(shell)
 
 
 def up(
@@ -50,70 +61,133 @@ def up(
 ) -> Node:
     """Start this program's node, or give the one that runs. Agents declared before are hosted.
 
-    ``join``: ``URL`` or ``URL#NODEID`` of a node to link to, or several.
+    ``join``: ``URL`` or ``URL#NODEID`` of a node to link to, or several. A node that only came
+    along with ``%load_ext`` is replaced by one with these choices.
     """
-    global _node  # noqa: PLW0603 - one program, one node of its own
-    with _lock:  # before the imports, which take a while: aios.node() waits for all of it
+    from aios_nb.current import program
+
+    wanted = choices(
+        name=name,
+        host=host,
+        port=port,
+        public_url=public_url,
+        allow_hosts=allow_hosts,
+        home=home,
+        join=join,
+        network=network,
+    )
+    while not program.begin():
+        running: Node | None = program.running
+        if running is None:
+            continue
+        problem = _differs(running, wanted)
+        if problem is None:
+            program.chosen = True
+            return running
+        if program.chosen:
+            from aios_nb.errors import UsageError
+
+            raise UsageError(problem, hint="aios.down() stops it first")
+        down()
+    return launch(wanted, chosen=True)
+
+
+def choices(**given: Any) -> Settings:
+    """The settings of a node from what ``up`` takes; ``UsageError`` for what cannot be meant."""
+    from aios_nb.config import Settings
+    from aios_nb.joining import addresses, network_name
+
+    plain = {"home": None, "join": (), "network": Settings().network, **given}
+    _check(plain)
+    home = plain["home"]
+    plain["home"] = None if home is None else Path(home)
+    plain["join"] = addresses(plain["join"])
+    plain["network"] = network_name(plain["network"])
+    plain["allow_hosts"] = tuple(plain.get("allow_hosts", ()))
+    return Settings(**plain)
+
+
+def launch(wanted: Settings | None = None, *, chosen: bool) -> Node:
+    """Start the node that ``program.begin()`` promised."""
+    import contextvars
+
+    from aios_nb.current import program
+
+    started: Node | None = None
+    try:
         from aios_nb.agents import decorator
-        from aios_nb.config import Settings
-        from aios_nb.errors import UsageError
-        from aios_nb.joining import addresses, network_name
         from aios_nb.node import Node
 
-        _check(name=(name, str), host=(host, str), port=(port, int), public_url=(public_url, str))
-        _check(home=(home, (str, Path)), allow_hosts=(allow_hosts, (tuple, list)))
-        _check(join=(join, (str, tuple, list)), network=(network, str))
-        joins, net = addresses(join), network_name(network)
-        if _node is not None and _node.running:
-            used = _node.settings
-            if name is not None and name not in (_node.name, _node.sibling_of):
-                raise UsageError(
-                    f"this program's node is {_node.name}", hint="aios.down() stops it first"
-                )
-            if not set(joins) <= set(used.join) or net not in (used.network, Settings().network):
-                raise UsageError(
-                    f"{_node.name} runs already, without that join or network",
-                    hint="aios.down() stops it first",
-                )
-            return _node
-        settings = Settings(
-            name=name,
-            host=host,
-            port=port,
-            public_url=public_url,
-            allow_hosts=tuple(allow_hosts),
-            home=None if home is None else Path(home),
-            join=joins,
-            network=net,
-        )
-        started = Node(settings, tuple(decorator.declared.values())).start()
-        decorator.set_sink(started.adopt)
+        hosted = dict(decorator.declared)
+        started = Node(wanted, tuple(hosted.values()))
+        # Not in the context of a cell: what others ask later is not that cell's business.
+        contextvars.Context().run(started.start)
         started.on_withdrawn = decorator.forget
-        _node = started
-        return started
+        decorator.set_sink(started.adopt)
+        # What was declared while it started went nowhere.
+        while hosted != (declared := dict(decorator.declared)):
+            for name, one in declared.items():
+                if hosted.get(name) is not one:
+                    started.adopt(one)
+            hosted = declared
+    except BaseException as error:
+        if started is not None:
+            started.stop()
+        program.failed(str(error) or type(error).__name__)
+        raise
+    program.came(started, chosen=chosen)
+    return started
 
 
-def _check(**given: tuple[object, type | tuple[type, ...]]) -> None:
+def _differs(running: Node, wanted: Settings) -> str | None:
+    """What was chosen that the running node has not, in one line. Not chosen is what is default."""
+    from aios_nb.config import Settings
+    from aios_nb.home import Home
+
+    used, default = running.settings, Settings()
+    if wanted.name is not None and wanted.name not in (running.name, running.sibling_of):
+        return f"this program's node is {running.name}"
+    others = [
+        field
+        for field in ("host", "port", "public_url", "allow_hosts", "network")
+        if getattr(wanted, field) not in (getattr(used, field), getattr(default, field))
+    ]
+    if not set(wanted.join) <= set(used.join):
+        others.append("join")
+    if wanted.home is not None and Home(wanted.home).path != Home(used.home).path:
+        others.append("home")
+    return f"{running.name} runs already, without that {others[0]}" if others else None
+
+
+def _check(given: dict[str, Any]) -> None:
     """Raises ``UsageError`` for a value that cannot be meant."""
     from aios_nb.errors import UsageError
 
-    words: dict[object, str] = {int: "a number", str: "a text", (str, Path): "a path"}
-    for name, (value, wanted) in given.items():
-        if value is None and name in {"name", "public_url", "home"}:
+    path, texts = (str, Path), (tuple, list)
+    kinds: dict[str, tuple[type | tuple[type, ...], str]] = {
+        "name": (str, "a text"),
+        "host": (str, "a text"),
+        "port": (int, "a number"),
+        "public_url": (str, "a text"),
+        "home": (path, "a path"),
+        "allow_hosts": (texts, "a list of texts"),
+        "join": ((str, *texts), "a list of texts"),
+        "network": (str, "a text"),
+    }
+    for name, (kind, said) in kinds.items():
+        value = given.get(name)
+        if value is None and (name not in given or name in {"name", "public_url", "home"}):
             continue
-        if isinstance(value, bool) or not isinstance(value, wanted):
-            said = words.get(wanted, "a list of texts")
+        if isinstance(value, bool) or not isinstance(value, kind):
             raise UsageError(f"{name} must be {said}, not {value!r:.40}")
 
 
 def running_node() -> Node:
-    """The running node of this program: ``aios.node()``."""
-    from aios_nb.errors import NotRunning
+    """The running node of this program: ``aios.node()``. Waits for one that is starting."""
+    from aios_nb.current import program
 
-    with _lock:  # waits for one that is starting
-        if _node is None or not _node.running:
-            raise NotRunning("no node is running in this program", hint="start it with aios.up()")
-        return _node
+    node: Node = program.there()
+    return node
 
 
 if not TYPE_CHECKING:
@@ -128,14 +202,18 @@ if not TYPE_CHECKING:
 
 def down() -> None:
     """Stop this program's node, if it runs."""
-    global _node  # noqa: PLW0603 - as above
+    from aios_nb.current import program
+
+    node: Node | None = program.take()
+    if node is None:
+        return
     from aios_nb.agents import decorator
 
-    with _lock:
-        if _node is not None:
-            _node.stop()
-        _node = None
-        decorator.set_sink(None)
+    decorator.set_sink(None)
+    try:
+        node.stop()
+    finally:
+        program.ended()
 
 
 def __getattr__(name: str) -> Any:

@@ -11,9 +11,12 @@ import concurrent.futures
 import gc
 import sys
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
+from aios_nb.current import program
 from aios_nb.errors import UsageError
 
 T = TypeVar("T")
@@ -84,30 +87,70 @@ class LoopThread:
         """Hand work to the loop from any thread."""
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
-    def sync(self, make: Callable[[], Coroutine[Any, Any, T]], timeout: float | None = None) -> T:
-        """The work's result, waited for here. An interrupt cancels the work too."""
+    def sync(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """The work's result, waited for here. An interrupt cancels the work too.
+
+        A main thread that agents may need (``engine="kernel"``) serves them while it waits.
+        """
         if self.is_here():
             raise UsageError(
                 "this would wait for the node inside the node",
                 hint="in async agents use the _async twin and await it",
             )
         loop = self.loop  # not running: say so before there is work to leave undone
+        serves = threading.current_thread() is threading.main_thread()
         future = asyncio.run_coroutine_threadsafe(make(), loop)
         try:
-            if timeout is None:
-                # A wait with a time-out can be interrupted on every platform.
-                while not future.done():
+            while not future.done():
+                if serves and program.attend is not None:
+                    program.attend(future)
+                else:  # a wait with a time-out can be interrupted on every platform
                     concurrent.futures.wait([future], _POLL_S)
-            return future.result(timeout)
+            return future.result()
         except BaseException:
             future.cancel()
             raise
 
     async def bridge(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """The same from another running loop: awaiting leaves that loop free."""
-        if asyncio.get_running_loop() is self._loop:
+        loop = asyncio.get_running_loop()
+        if loop is self._loop:
             return await make()
-        return await asyncio.wrap_future(self.submit(make()))
+        with _WAKING.awake(loop):
+            return await asyncio.wrap_future(self.submit(make()))
+
+
+class _Waking:
+    """Wakes a loop on the main thread now and then, while somebody awaits there.
+
+    An interrupt only wakes a loop that sleeps if it was asked to; ipykernel does not, and the cell
+    would go on waiting until something else happens.
+    """
+
+    def __init__(self) -> None:
+        self._waits: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
+
+    @contextmanager
+    def awake(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        if loop not in self._waits:
+            loop.call_later(_POLL_S, self._tick, loop)
+        self._waits[loop] = self._waits.get(loop, 0) + 1
+        try:
+            yield
+        finally:
+            self._waits[loop] -= 1
+
+    def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._waits[loop]:
+            loop.call_later(_POLL_S, self._tick, loop)
+        else:
+            del self._waits[loop]
+
+
+_WAKING = _Waking()
 
 
 def _wind_up(loop: asyncio.AbstractEventLoop) -> None:

@@ -20,7 +20,7 @@ from aios_nb.agents import decorator
 from aios_nb.agents.definition import describe
 from aios_nb.config import Settings
 from aios_nb.errors import AiosError, NoSuchAgent, NotRunning, Unreachable, UsageError
-from aios_nb.site import Peer, Peers
+from aios_nb.site import Peer, Peers, Site
 
 
 @pytest.fixture(autouse=True)
@@ -65,6 +65,33 @@ def test_an_agent_declared_later_is_hosted_at_once_and_again_replaces() -> None:
     aios.down()
     with pytest.raises(NoSuchAgent):
         aios.up().ask("greet", "Ada")
+
+
+def test_versions_count_replacements_and_outlive_the_node() -> None:
+    def offer(about: str, **given: str) -> None:
+        @aios.agent(name="greet", about=about, **given)  # type: ignore[arg-type]
+        async def greet(text: str) -> str:
+            return text
+
+    def version() -> str:
+        card, record = aios.node().card("greet").card, aios.node().agents()
+        assert [hit.version for hit in record if hit.name == "greet"] == [card["version"]]
+        return str(card["version"])
+
+    offer("says hello")
+    aios.up()
+    assert version() == "1"
+    offer("says hello")
+    assert version() == "2", "the code may be another one"
+    aios.down()
+    aios.up()
+    assert version() == "2", "nothing was replaced"
+    aios.down()
+    offer("says good day")
+    aios.up()
+    assert version() == "3"
+    offer("says good day", version="2026-11")
+    assert version() == "2026-11"
 
 
 def test_a_declared_agent_comes_back_with_the_next_node() -> None:
@@ -400,3 +427,33 @@ aios.down()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+def test_who_called_and_what_was_said_as_tables() -> None:
+    node = aios.up()
+    reply = node.ask("echo", "hello")
+    assert node.callers().df()["calls"][0] == 1
+    assert node.callers()[0].id == f"owner@{node.node_id}"
+    history = node.history(reply.conversation)
+    assert list(history.df()["text"]) == ["hello", "hello"]
+    assert list(history.df()["sender"]) == [f"owner@{node.node_id}", f"echo@{node.node_id}"]
+    assert node.chats().df()["conversation"][0] == reply.conversation
+
+
+def test_a_chat_needs_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    hit = aios.up().agents()[0]
+    with pytest.raises(UsageError, match="load_ext"):
+        hit.chat()
+    monkeypatch.setattr(Site, "chat_face", lambda site, agent: (site, agent))
+    assert hit.chat() == (aios.node(), hit.id)
+
+
+def test_a_found_agent_says_why_and_hides_nothing() -> None:
+    @aios.agent(about="Adds \u202enumbers\x1b[2J")
+    def adder(text: str) -> str:
+        return text
+
+    hits = aios.up().search("numbers")
+    assert "numbers" in hits[0].why
+    assert hits[0].why in repr(hits[0])
+    assert repr(hits[0]).isprintable()

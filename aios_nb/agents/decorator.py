@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from typing import Any, TypeVar, overload
 
 from aios_nb.agents.definition import TIMEOUT_S, Definition, check_options, describe
+from aios_nb.current import program
 from aios_nb.errors import UsageError
 
 log = logging.getLogger("aios_nb.agents")
@@ -20,11 +21,10 @@ log = logging.getLogger("aios_nb.agents")
 T = TypeVar("T")
 Sink = Callable[[Definition], None]
 
-declared: dict[str, Definition] = {}
+declared: dict[str, Definition] = program.declared
 """Agents of this program by name, the last definition of each; a starting node hosts them."""
 
 _collector: ContextVar[dict[str, Definition] | None] = ContextVar("agents_collected", default=None)
-_sink: Sink | None = None
 
 
 @overload
@@ -37,7 +37,7 @@ def agent(
     about: str | None = None,
     tags: Iterable[str] = (),
     examples: Iterable[str] = (),
-    version: str = "1",
+    version: str | None = None,
     access: str | None = None,
     engine: str | None = None,
     timeout_s: float = TIMEOUT_S,
@@ -56,7 +56,7 @@ def agent(
     about: str | None = None,
     tags: Iterable[str] = (),
     examples: Iterable[str] = (),
-    version: str = "1",
+    version: str | None = None,
     access: str | None = None,
     engine: str | None = None,
     timeout_s: float = TIMEOUT_S,
@@ -73,6 +73,7 @@ def agent(
 
     ``engine``: async code runs ``inline`` on the node's loop, other code in a ``thread``.
     ``timeout_s``: the longest run; the caller's deadline applies too.
+    ``version``: counted up each time the agent is replaced, unless it is given.
     ``idempotent``: may run again after a crash. ``access``: private, known, network or public.
     """
     check_options(unknown)
@@ -118,8 +119,8 @@ def declare(definition: Definition) -> None:
         collected[definition.name] = definition
         return
     declared[definition.name] = definition
-    if _sink is not None:
-        _sink(definition)
+    if program.sink is not None:
+        program.sink(definition)
 
 
 def name_of(target: Any) -> str | None:
@@ -136,8 +137,7 @@ def name_of(target: Any) -> str | None:
 
 def set_sink(sink: Sink | None) -> None:
     """From now on each declared agent goes to ``sink`` too; None = to nobody."""
-    global _sink  # noqa: PLW0603 - one program, one place where its agents go
-    _sink = sink
+    program.sink = sink
 
 
 def forget(name: str) -> None:

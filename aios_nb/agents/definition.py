@@ -58,7 +58,7 @@ class Options(TypedDict, total=False):
     about: str | None
     tags: Iterable[str]
     examples: Iterable[str]
-    version: str
+    version: str | None
     access: str | None
     engine: str | None
     timeout_s: float
@@ -76,6 +76,8 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...]
     examples: tuple[str, ...]
     version: str
+    counted: bool
+    """The author gave no version: the node counts how often it was replaced."""
     access: Access
     engine: str
     timeout_s: float
@@ -129,7 +131,8 @@ def describe(target: Any, /, **options: Any) -> Definition:
         about=_text("about", about, ABOUT_LIMIT),
         tags=_texts("tags", wanted.get("tags", ()), TAGS_LIMIT, TAG_LIMIT),
         examples=_texts("examples", wanted.get("examples", ()), EXAMPLES_LIMIT, EXAMPLE_LIMIT),
-        version=_text("version", str(wanted.get("version", "1")), TAG_LIMIT),
+        version=_text("version", str(wanted.get("version") or "1"), TAG_LIMIT),
+        counted=not wanted.get("version"),
         access=_access(wanted.get("access"), kind.access),
         engine=engine,
         timeout_s=_timeout(wanted.get("timeout_s", TIMEOUT_S)),

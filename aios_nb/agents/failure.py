@@ -14,7 +14,7 @@ _BARE_PATH = re.compile(
     r"(?:[^\s'\"/\\:,;()]+[\\/]+)+([^\s'\"/\\:,;()]*)"
 )
 _OURS = ("aios_nb.agents.engines", "aios_nb.agents.host", "aios_nb.agents.inline")
-_OURS_TOO = ("aios_nb.agents.threads", "aios_nb.agents.pool")
+_OURS_TOO = ("aios_nb.agents.threads", "aios_nb.agents.pool", "aios_nb.notebook.engine")
 
 
 def one_line(text: str, limit: int = LINE_LIMIT) -> str:

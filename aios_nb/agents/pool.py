@@ -12,7 +12,7 @@ import logging
 import threading
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
-from typing import Protocol
+from typing import Any, Protocol
 
 log = logging.getLogger("aios_nb.agents")
 
@@ -37,6 +37,19 @@ class Piece(Protocol):
     def main(self) -> None: ...
     def ended(self) -> None:
         """Called in the worker's thread when it is free again."""
+
+
+class Hand(Protocol):
+    """Who runs a piece."""
+
+    def stop(self, piece: Any) -> bool:
+        """End this piece if it still runs."""
+
+
+class Crew(Protocol):
+    """Who gives pieces to hands: a pool, or a thread that is lent."""
+
+    def submit(self, piece: Any) -> Hand: ...
 
 
 class Pool:

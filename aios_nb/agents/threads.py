@@ -25,7 +25,7 @@ from aios_nb.agents.context import ThreadContext
 from aios_nb.agents.engines import EngineKind, Job, register
 from aios_nb.agents.inline import finish, in_steps
 from aios_nb.agents.outputs import Answer
-from aios_nb.agents.pool import Pool, Stopped, Worker
+from aios_nb.agents.pool import Crew, Hand, Pool, Stopped
 from aios_nb.agents.slots import Slots
 from aios_nb.config import Limits
 from aios_nb.errors import Busy, UsageError
@@ -119,15 +119,15 @@ class Work:
         self._is_posted = False
         self._refused: BaseException | None = None
         self._calls: set[asyncio.Task[Any]] = set()
-        self._worker: Worker | None = None
+        self._worker: Hand | None = None
         self._insisted = 0
         self._timer: asyncio.TimerHandle | None = None
         self._finished = False
 
     # On the loop -------------------------------------------------------------------------
 
-    def start(self, pool: Pool) -> None:
-        self._worker = pool.submit(self)
+    def start(self, crew: Crew) -> None:
+        self._worker = crew.submit(self)
 
     def stop(self) -> None:
         """Ask the thread to end; it holds its slot until it does."""

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from aios_nb.cli.parser import PASSED_ON, parse
-from aios_nb.cli.wording import in_words
 from aios_nb.errors import AiosError, NotRunning, RpcError, UsageError
+from aios_nb.people.wording import in_words
 from aios_nb.richtext import one_line
 
 OK = 0

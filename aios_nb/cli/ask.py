@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from aios_nb.cli import output
-from aios_nb.cli.chats import find
 from aios_nb.cli.connect import talk_to
 from aios_nb.cli.lines import Lines
 from aios_nb.cli.reply import Asking
@@ -17,6 +16,7 @@ from aios_nb.client import SiteClient, put_file
 from aios_nb.config import Limits
 from aios_nb.envelope import FILES_PER_MESSAGE, TEXT_LIMIT_BYTES
 from aios_nb.errors import UsageError
+from aios_nb.people.conversations import find
 
 
 def ask(args: argparse.Namespace) -> None:

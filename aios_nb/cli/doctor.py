@@ -8,11 +8,11 @@ import sys
 from collections.abc import Iterable
 
 from aios_nb.cli import output
-from aios_nb.cli.checks import Check, Health
-from aios_nb.cli.checks.machine import machine
-from aios_nb.cli.checks.nodes import nodes
-from aios_nb.cli.checks.storage import storage
 from aios_nb.cli.connect import home_of
+from aios_nb.people.checks import Check, Health
+from aios_nb.people.checks.machine import machine
+from aios_nb.people.checks.nodes import nodes
+from aios_nb.people.checks.storage import storage
 from aios_nb.richtext import one_line
 
 _MARKS = {Health.OK: ("ok", "green"), Health.WARN: ("warn", "yellow"), Health.FAIL: ("fail", "red")}

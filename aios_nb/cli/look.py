@@ -14,7 +14,10 @@ from aios_nb.cli.connect import found, home_of, site, talk_to
 from aios_nb.client import SiteClient
 from aios_nb.errors import AiosError
 from aios_nb.home import Home, RunInfo
-from aios_nb.richtext import one_line, plain
+from aios_nb.people.cards import card_lines
+from aios_nb.people.checks.nodes import problem_of
+from aios_nb.people.layout import seconds
+from aios_nb.richtext import one_line
 
 _ID_SHOWN = 12
 """Characters of a node's id; `ask` and `card` take the short form too."""
@@ -56,9 +59,10 @@ def _show_one(state: Mapping[str, Any]) -> None:
         lines["problem"] = state["error"]
     else:
         lines |= {
-            "up for": output.seconds(state.get("uptime_s", 0)),
+            "up for": seconds(state.get("uptime_s", 0)),
             "version": state.get("version", ""),
             "agents": _agents_of(state),
+            "network": _network_of(state),
         }
         if state.get("superseded"):
             lines["problem"] = "another process uses this node's key; this one publishes no more"
@@ -71,6 +75,13 @@ def _agents_of(state: Mapping[str, Any]) -> str:
     return ", ".join(map(str, agents)) if isinstance(agents, list) else str(agents)
 
 
+def _network_of(state: Mapping[str, Any]) -> str:
+    nodes, agents = state.get("peers", 0), state.get("known_agents", 0)
+    if not nodes:
+        return "no other node yet"
+    return f"{nodes} other node{'s' * (nodes > 1)} alive, {agents} agent{'s' * (agents != 1)} known"
+
+
 def _show_many(states: Sequence[Mapping[str, Any]]) -> None:
     output.table(
         ("NAME", "ADDRESS", "UP FOR", "AGENTS"),
@@ -78,7 +89,7 @@ def _show_many(states: Sequence[Mapping[str, Any]]) -> None:
             (
                 state["name"],
                 state["url"],
-                output.seconds(state["uptime_s"]) if "uptime_s" in state else "?",
+                seconds(state["uptime_s"]) if "uptime_s" in state else "?",
                 state["error"] if "error" in state else _agents_of(state),
             )
             for state in states
@@ -120,12 +131,6 @@ def peers(args: argparse.Namespace) -> None:
         if row["node_id"] in listed:
             continue
         output.note(f"no link to {row['url']} yet: {problem_of(row)}; it is tried again")
-
-
-def problem_of(row: Mapping[str, Any]) -> str:
-    """What is in the way of a link that was asked for."""
-    problem = str(row["problem"]).removeprefix(f"{row['url']}: ")
-    return problem or "not tried yet"
 
 
 def _latency(row: Mapping[str, Any]) -> str:
@@ -172,18 +177,6 @@ def card(args: argparse.Namespace) -> None:
     if args.json:
         output.show_json(answer)
         return
-    paint = output.Paint(sys.stdout)
-    content: Mapping[str, Any] = answer["card"]
-    print(paint(one_line(str(content.get("title") or content.get("name", args.agent))), "bold"))
-    for label, value in content.items():
-        if label == "title" or value in (None, "", [], {}):
-            continue
-        print(f"  {paint(f'{one_line(label):12}', 'dim')} {_value(value)}")
-    signed = "signed by its node" if answer.get("verified") else "not verified"
-    print(f"  {paint('signature   ', 'dim')} {signed}")
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(one_line(str(item)) for item in value)
-    return plain(str(value)).replace("\n", "\n" + " " * 15)
+    signature = "signed by its node" if answer.get("verified") else "not verified"
+    for line in card_lines(answer["card"], signature, output.Paint(sys.stdout)):
+        print(line)

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from aios_nb._version import __version__
-from aios_nb.cli import numbers, simulations
+from aios_nb.cli import simulations
 from aios_nb.errors import UsageError
+from aios_nb.people.numbers import count, port, seconds
 
 _ABOUT = "The Internet of AgentSites: offer agents, find them, talk to them."
 _MORE = """\
@@ -171,7 +172,7 @@ def _starting(commands: _Commands) -> None:
     )
     up.add_argument("--name", metavar="NAME", help="the node's name (node)")
     up.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
-    up.add_argument("--port", type=numbers.port, default=0, help="port to listen on (a free one)")
+    up.add_argument("--port", type=port, default=0, help="port to listen on (a free one)")
     up.add_argument(
         "--join",
         metavar="URL[#NODEID]",
@@ -228,9 +229,7 @@ def _finding(commands: _Commands) -> None:
         example='aios-nb search "sum up numbers"',
     )
     search.add_argument("words", metavar="WORDS", nargs="+")
-    search.add_argument(
-        "-n", "--limit", metavar="N", type=numbers.count, default=10, help="at most (10)"
-    )
+    search.add_argument("-n", "--limit", metavar="N", type=count, default=10, help="at most (10)")
 
 
 def _talking(commands: _Commands) -> None:
@@ -243,9 +242,7 @@ def _talking(commands: _Commands) -> None:
     ask.add_argument("agent", metavar="AGENT", help="its name, or name@nodeid")
     ask.add_argument("text", metavar="TEXT", nargs="*", help="the question; - reads it from a pipe")
     ask.add_argument("--conversation", metavar="C", help="go on in this conversation, or `last`")
-    ask.add_argument(
-        "--deadline", metavar="S", type=numbers.seconds, help="wait at most S seconds (60)"
-    )
+    ask.add_argument("--deadline", metavar="S", type=seconds, help="wait at most S seconds (60)")
     ask.add_argument(
         "--file", metavar="F", type=Path, action="append", default=[], help="send a file along"
     )
@@ -258,17 +255,13 @@ def _talking(commands: _Commands) -> None:
     which.add_argument(
         "--last", action="store_const", const="last", dest="conversation", help="in the latest one"
     )
-    chat.add_argument(
-        "--deadline", metavar="S", type=numbers.seconds, help="wait at most S seconds (60)"
-    )
+    chat.add_argument("--deadline", metavar="S", type=seconds, help="wait at most S seconds (60)")
     chat.add_argument("--save", metavar="DIR", type=Path, help="put the answers' files here")
 
 
 def _keeping(commands: _Commands) -> None:
     chats = commands.add("chats", "chats:chats", "list the conversations, the latest first")
-    chats.add_argument(
-        "-n", "--limit", metavar="N", type=numbers.count, default=20, help="at most (20)"
-    )
+    chats.add_argument("-n", "--limit", metavar="N", type=count, default=20, help="at most (20)")
     history = commands.add("history", "chats:history", "show a conversation")
     _conversation(history, optional=True)
     export = commands.add("export", "chats:export", "write a conversation to a file", json=False)

@@ -9,20 +9,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from aios_nb.cli.output import Paint, is_tty, note, size
-from aios_nb.cli.patience import Patience
-from aios_nb.cli.values import (
-    data_lines,
-    is_table,
-    may_be_table,
-    save_files,
-    says_nothing,
-    says_the_same,
-)
+from aios_nb.cli.output import Paint, is_tty, note
+from aios_nb.cli.saving import save_files
 from aios_nb.client import Flow, SiteClient
 from aios_nb.envelope import new_id
 from aios_nb.errors import AiosError, UsageError
-from aios_nb.richtext import PlainStream, one_line, plain
+from aios_nb.people.layout import size
+from aios_nb.people.patience import Patience
+from aios_nb.people.values import (
+    data_lines,
+    is_table,
+    is_table_alone,
+    says_nothing,
+    says_the_same,
+)
+from aios_nb.people.written import Written
+from aios_nb.richtext import one_line, plain
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _ASCII_FRAMES = "|/-\\"
@@ -112,7 +114,7 @@ class Asking:
         return result
 
     async def _until_done(self, params: dict[str, Any]) -> dict[str, Any]:
-        written = _Written(on=self._live and not self._quiet)
+        written = Written(on=self._live and not self._quiet)
         agent = params["agent"]
         while True:
             flow = self._client.notices("chat.stream", **params)
@@ -131,15 +133,17 @@ class Asking:
                 "chat.answer", message_id=result["message_id"], text=said, wait=False
             )
             params = {"message_id": result["message_id"], "offset": len(written.raw)}
-        if not (_as_table(result) and written.is_blank):
+        if not (is_table_alone(result["text"], result["data"]) and written.is_blank):
             written.finish(result["text"])
             if not self._live and not self._quiet and result["text"]:
                 print(plain(result["text"]).rstrip("\n"))
         return result
 
-    async def _listen(self, flow: Flow, agent: str, written: _Written) -> dict[str, Any]:
+    async def _listen(self, flow: Flow, agent: str, written: Written) -> dict[str, Any]:
         spinner = Spinner(on=written.on)
-        patience = Patience(self._client, agent, written.interject, on=written.on)
+        patience = Patience(
+            self._client, agent, lambda said: written.interject(said, note), on=written.on
+        )
         try:
             async for delta in flow:
                 patience.heard()
@@ -180,69 +184,3 @@ class Asking:
             for file in result["files"]:
                 line = f"[{one_line(file['name'])}, {size(file['size'])}: --save DIR keeps it]"
                 print(self._paint(line, "dim"), file=sys.stderr)
-
-
-def _as_table(result: dict[str, Any]) -> bool:
-    """The text repeats a table, which is shown instead if there is anything in it."""
-    data = result["data"]
-    return is_table(data) and not says_nothing(data) and says_the_same(result["text"], data)
-
-
-class _Written:
-    """What has been put on the screen of one answer."""
-
-    def __init__(self, *, on: bool) -> None:
-        self.on = on
-        self.raw = ""
-        self._clean = PlainStream()
-        self._held = ""
-        self._at_line_start = True
-
-    def holds(self, text: str) -> bool:
-        """Whether this is kept back: what may be a table is shown as one, when it is whole."""
-        return self.is_blank and may_be_table(self.raw + text)
-
-    @property
-    def is_blank(self) -> bool:
-        """Nothing has been shown yet."""
-        return self._held == self.raw
-
-    def add(self, text: str) -> None:
-        holds = self.holds(text)
-        self.raw += text
-        self._held += text
-        if not holds:
-            self._release()
-
-    def finish(self, whole: str) -> None:
-        """The end of the answer, whatever of ``whole`` was not streamed."""
-        self._release()
-        if whole.startswith(self.raw):
-            self.add(whole[len(self.raw) :])
-            self._release()
-        elif whole:
-            self.end_line()
-            self._put(plain(whole))
-        self.end_line()
-
-    def interject(self, text: str) -> None:
-        """A word to the person between two pieces, on a line of its own."""
-        print(_ERASE_LINE if self._at_line_start else "", end="\n" * (not self._at_line_start))
-        sys.stdout.flush()
-        self._at_line_start = True
-        note(text)
-
-    def end_line(self) -> None:
-        self._release()
-        self._put(self._clean.end())
-        if not self._at_line_start:
-            self._put("\n")
-
-    def _release(self) -> None:
-        held, self._held = self._held, ""
-        self._put(self._clean.feed(held))
-
-    def _put(self, text: str) -> None:
-        if self.on and text:
-            print(text, end="", flush=True)
-            self._at_line_start = text.endswith("\n")

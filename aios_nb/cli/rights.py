@@ -7,8 +7,8 @@ import sys
 
 from aios_nb.cli import output
 from aios_nb.cli.connect import found, home_of, talk_to
-from aios_nb.envelope import NODE_ID
-from aios_nb.errors import UsageError
+from aios_nb.people.layout import moment
+from aios_nb.people.naming import whole_node_id
 
 
 def withdraw(args: argparse.Namespace) -> None:
@@ -17,25 +17,15 @@ def withdraw(args: argparse.Namespace) -> None:
 
 
 def block(args: argparse.Namespace) -> None:
-    node = _node_id(args.target)
+    node = whole_node_id(args.target)
     answer = talk_to(args, lambda client: client.call("nodes.block", node=node))
     _done(args, answer, f"{args.target} is shut out")
 
 
 def allow(args: argparse.Namespace) -> None:
-    node = _node_id(args.target)
+    node = whole_node_id(args.target)
     answer = talk_to(args, lambda client: client.call("nodes.allow", node=node))
     _done(args, answer, f"{args.target} may call agents with access `known`")
-
-
-def _node_id(text: str) -> str:
-    """All of it: a prefix may name another node tomorrow."""
-    node = text.rpartition("@")[2]
-    if not NODE_ID.fullmatch(node):
-        raise UsageError(
-            f"{text!r} is not a node id", hint="all 32 characters; `aios-nb callers` shows them"
-        )
-    return node
 
 
 def _done(args: argparse.Namespace, answer: object, line: str) -> None:
@@ -59,7 +49,7 @@ def callers(args: argparse.Namespace) -> None:
                     row["id"],
                     row["calls"],
                     f"{row['seconds']:.1f} s",
-                    output.moment(row["last_at"] or ""),
+                    moment(row["last_at"] or ""),
                     "blocked" if row.get("blocked") else "",
                 )
                 for row in answer["callers"]
@@ -130,7 +120,7 @@ def token_list(args: argparse.Namespace) -> None:
                     row["scope"],
                     f"{row['prefix']}…",
                     row["as"] or "known",
-                    output.moment(row["created_at"]),
+                    moment(row["created_at"]),
                 )
                 for row in answer["tokens"]
             ),

@@ -6,6 +6,7 @@ import argparse
 from typing import Protocol
 
 from aios_nb.cli import numbers
+from aios_nb.people.numbers import count, seconds
 
 
 class Actions(Protocol):
@@ -41,7 +42,7 @@ def _gossip(actions: Actions) -> None:
     _loss(gossip)
     _dead(gossip)
     gossip.add_argument(
-        "--runs", metavar="N", type=numbers.count, default=5, help="rumours of each size (5)"
+        "--runs", metavar="N", type=count, default=5, help="rumours of each size (5)"
     )
 
 
@@ -64,12 +65,12 @@ def _lookups(actions: Actions) -> None:
     lookups.add_argument(
         "--rtt",
         metavar="S",
-        type=numbers.seconds,
+        type=seconds,
         default=0.08,
         help="median round trip in seconds (0.08)",
     )
     lookups.add_argument(
-        "--lookups", metavar="N", type=numbers.count, default=100, help="of each kind (100)"
+        "--lookups", metavar="N", type=count, default=100, help="of each kind (100)"
     )
 
 

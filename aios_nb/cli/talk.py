@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from aios_nb.cli import output
-from aios_nb.cli.chats import find, form_of, read, write
-from aios_nb.cli.messages import Messages
 from aios_nb.cli.reply import Asking
-from aios_nb.cli.wording import in_words
 from aios_nb.client import SiteClient
 from aios_nb.errors import AiosError, Unreachable, UsageError
+from aios_nb.people.conversations import find, form_of, read, write
+from aios_nb.people.messages import Messages
+from aios_nb.people.wording import in_words
 from aios_nb.richtext import one_line
 
 DEFAULT_AGENT = "concierge"
@@ -62,7 +62,7 @@ class Talk:
         self.names: list[str] = []
         """For completion."""
         self._paint = output.Paint(sys.stdout)
-        self._show = Messages(self._paint, client.node_id)
+        self._show = Messages(client.node_id, self._paint)
 
     async def start(self, resume: str | None) -> None:
         """Know who is there; with ``resume``, go on in that conversation and show its end."""

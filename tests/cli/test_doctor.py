@@ -4,8 +4,8 @@ import json
 import sqlite3
 from contextlib import closing
 
-from aios_nb.cli.checks import Health, machine, storage
-from aios_nb.cli.output import size
+from aios_nb.people.checks import Health, machine, storage
+from aios_nb.people.layout import size
 
 
 def _health(report, about):

@@ -6,6 +6,8 @@ from contextlib import redirect_stdout
 import pytest
 
 from aios_nb.cli import output
+from aios_nb.people.layout import fit, seconds
+from aios_nb.richtext import cells_wide
 
 
 class Terminal(io.StringIO):
@@ -27,7 +29,7 @@ def test_a_table_never_leaves_the_terminal(terminal: Terminal, monkeypatch):
     with redirect_stdout(terminal):
         output.table(("NAME", "ABOUT"), [("a", "long " * 30), ("東京" * 3, "x")])
     lines = terminal.getvalue().splitlines()
-    assert all(output.cells_wide(line) <= 40 for line in lines)
+    assert all(cells_wide(line) <= 40 for line in lines)
     assert lines[1].endswith("…")
     assert [line.index(word) for line, word in zip(lines, ("ABOUT", "long"), strict=False)] == [
         14
@@ -44,7 +46,7 @@ def test_a_line_below_a_row_stays_within_the_terminal_and_may_be_left_out(
     assert lines[:4] == ["NAME", "a", "  why so", "b"]
     assert lines[5].startswith("  long long")
     assert lines[5].endswith("…")
-    assert output.cells_wide(lines[5]) == 40
+    assert cells_wide(lines[5]) == 40
 
 
 def test_a_pipe_gets_whole_cells(capsys):
@@ -68,11 +70,11 @@ def test_colours_are_for_terminals_that_want_them(terminal: Terminal, monkeypatc
     ("text", "width"), [("abc", 5), ("abcdef", 4), ("東京都", 4), ("東京都", 5)]
 )
 def test_fit_is_exact(text, width):
-    assert output.cells_wide(output.fit(text, width)) == width
+    assert cells_wide(fit(text, width)) == width
 
 
 def test_durations_read_well():
-    assert [output.seconds(value) for value in (5, 65, 3700, 90_000)] == [
+    assert [seconds(value) for value in (5, 65, 3700, 90_000)] == [
         "5 s",
         "1 min 5 s",
         "1 h 1 min",

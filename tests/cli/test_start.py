@@ -97,7 +97,9 @@ def test_a_node_that_knows_no_other_says_how_to_join_one(cli):
         done = cli("peers")
         assert (done.returncode, done.stdout) == (0, "")
         assert "--join URL" in done.stderr
-        assert cli.json("peers") == {"peers": [], "waiting": []}
+        told = cli.json("peers")
+        assert (told["peers"], told["waiting"]) == ([], [])
+        assert set(told["traffic"].values()) == {0}
     finally:
         up.stop()
 

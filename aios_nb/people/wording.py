@@ -1,8 +1,9 @@
-"""Errors in the words of the command line, where the node's own are for programs."""
+"""Errors in the words of who reads them, where the node's own are for programs."""
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from aios_nb.errors import (
     AgentFailed,
@@ -15,13 +16,27 @@ from aios_nb.errors import (
 
 _INTERRUPTED = "interrupted"
 _AGENT_ID = re.compile(r"@([a-z2-7]{8})[a-z2-7]{24}\b")
+_COMMAND = re.compile(r"\baios-nb (?=[a-z])")
 
 
-def in_words(error: AiosError) -> str:
+class Face(NamedTuple):
+    """Where people type, and what they type there."""
+
+    command: str
+    """Stands before the name of a command."""
+    more_time: str
+    """How to wait longer for an answer."""
+
+
+TERMINAL = Face("aios-nb ", "--deadline SECONDS")
+NOTEBOOK = Face("%aios ", "deadline_s=…, or %aios ask --deadline SECONDS")
+
+
+def in_words(error: AiosError, face: Face = TERMINAL) -> str:
     """One line: what happened, and what to type."""
-    hint = _hint(error)
+    hint = _hint(error, face)
     said = what(error)
-    return said if hint is None else f"{said} ({hint})"
+    return said if hint is None else f"{said} ({_COMMAND.sub(face.command, hint)})"
 
 
 def what(error: AiosError) -> str:
@@ -31,9 +46,9 @@ def what(error: AiosError) -> str:
     return error.message
 
 
-def _hint(error: AiosError) -> str | None:
+def _hint(error: AiosError, face: Face) -> str | None:
     if isinstance(error, DeadlinePassed):
-        return "give it more time: --deadline SECONDS"
+        return f"give it more time: {face.more_time}"
     if isinstance(error, Cancelled):
         return "ask again if it is still wanted"
     if isinstance(error, AgentFailed) and error.data.get("status") == _INTERRUPTED:

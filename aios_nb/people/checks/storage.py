@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from aios_nb.cli.checks import Check, fail, ok, warn
-from aios_nb.cli.output import size
 from aios_nb.errors import HomeError
 from aios_nb.home import Home
 from aios_nb.identity import Identity
+from aios_nb.people.checks import Check, fail, ok, warn
+from aios_nb.people.layout import size
 from aios_nb.schema import STEPS
 
 DISK_FAIL_BYTES = 50 << 20

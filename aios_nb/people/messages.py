@@ -1,12 +1,13 @@
-"""A conversation's log as lines for a terminal."""
+"""A conversation's log as lines of text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from aios_nb.cli.output import Paint, moment, size
-from aios_nb.cli.values import data_lines, is_table, says_the_same
+from aios_nb.people.layout import Paint, moment, size, unpainted
+from aios_nb.people.naming import NODE_SHOWN
+from aios_nb.people.values import data_lines, is_table, says_the_same
 from aios_nb.richtext import one_line, plain
 
 _INDENT = "  "
@@ -16,7 +17,7 @@ _ENDED_BADLY = {"failed": "red", "cancelled": "yellow", "interrupted": "yellow"}
 class Messages:
     """Turns log rows into text. ``node_id`` tells our own people and agents from others."""
 
-    def __init__(self, paint: Paint, node_id: str) -> None:
+    def __init__(self, node_id: str, paint: Paint = unpainted) -> None:
         self._paint = paint
         self._node_id = node_id
 
@@ -32,7 +33,7 @@ class Messages:
         name, _, node = str(sender["id"]).partition("@")
         if node == self._node_id:
             return "you" if name == "owner" else one_line(name)
-        return one_line(f"{name}@{node[:8]}" if node else name)
+        return one_line(f"{name}@{node[:NODE_SHOWN]}" if node else name)
 
     def lines(self, event: Mapping[str, Any]) -> Iterator[str]:
         """What one row looks like; nothing for rows that only move a status."""

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from aios_nb.cli.wording import what
 from aios_nb.client import SiteClient
 from aios_nb.errors import AiosError, Unreachable
+from aios_nb.people.wording import what
 
 SILENT_S = 3.0
 """Without a word for so long, its node is asked whether it is there."""
@@ -18,11 +18,19 @@ class Patience:
     """Says once that an agent's node is away, while its reply is waited for."""
 
     def __init__(
-        self, client: SiteClient, agent: str, say: Callable[[str], None], *, on: bool
+        self,
+        client: SiteClient,
+        agent: str,
+        say: Callable[[str], None],
+        *,
+        on: bool = True,
+        stop: str = "Ctrl-C",
     ) -> None:
+        """``stop``: what ends the wait, where this person is."""
         self._client = client
         self._agent = agent
         self._say = say
+        self._stop = stop
         self._heard = False
         self._task = asyncio.create_task(self._wait()) if on else None
 
@@ -48,7 +56,7 @@ class Patience:
             await self._client.call("agents.card", agent=self._agent)
         except Unreachable as error:
             if not self._heard:
-                self._say(f"{what(error)}; waiting for it (Ctrl-C stops)")
+                self._say(f"{what(error)}; waiting for it ({self._stop} stops)")
                 return True
         except AiosError:
             return True  # whatever it is, the reply itself will say it

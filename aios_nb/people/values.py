@@ -1,21 +1,17 @@
-"""The data and files of an answer, for people: tables, JSON, files on disk."""
+"""The data of an answer, for people: tables, JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
-from aios_nb.cli.output import cells_wide, fit
-from aios_nb.client import SiteClient, get_file
-from aios_nb.errors import UsageError
-from aios_nb.richtext import one_line, plain
+from aios_nb.people.layout import fit
+from aios_nb.richtext import cells_wide, one_line, plain
 
 ROWS_MAX = 50
 """Rows of a table that are shown; --json has all of them."""
 _CELL_MAX = 40
-_NAMES_MAX = 1000
 _JSON_TABLE = '{"columns":'
 
 
@@ -41,6 +37,11 @@ def says_the_same(text: str, data: Any) -> bool:
         return bool(json.loads(text) == data)
     except (ValueError, RecursionError):
         return is_table(data) and _begins_table(text, data)
+
+
+def is_table_alone(text: str, data: Any) -> bool:
+    """Whether the text repeats a table, which is shown instead if there is anything in it."""
+    return is_table(data) and not says_nothing(data) and says_the_same(text, data)
 
 
 def _begins_table(text: str, data: Any) -> bool:
@@ -80,34 +81,3 @@ def _table_lines(columns: Sequence[Any], rows: Sequence[Sequence[Any]]) -> list[
     if len(rows) > ROWS_MAX:
         lines.append(f"… {len(rows) - ROWS_MAX} more rows")
     return lines
-
-
-async def save_files(
-    client: SiteClient, files: Sequence[Mapping[str, Any]], folder: Path
-) -> list[Path]:
-    """Download into ``folder``; a file that is there already is never replaced."""
-    from aios_nb.blobs import safe_name
-
-    return [
-        _write_new(folder / safe_name(file["name"]), await get_file(client, file)) for file in files
-    ]
-
-
-def _write_new(path: Path, content: bytes) -> Path:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return _write_beside(path, content)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
-
-
-def _write_beside(path: Path, content: bytes) -> Path:
-    for number in range(1, _NAMES_MAX):
-        name = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
-        try:
-            with name.open("xb") as out:
-                out.write(content)
-        except FileExistsError:
-            continue
-        return name
-    raise UsageError(f"there are too many files like {path}", hint="choose another --save DIR")

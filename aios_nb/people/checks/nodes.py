@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from aios_nb.cli.checks import Check, fail, ok, warn
-from aios_nb.cli.look import problem_of
 from aios_nb.client import RemoteClient
 from aios_nb.errors import AiosError, Impostor
 from aios_nb.home import Home, RunInfo
+from aios_nb.people.checks import Check, fail, ok, warn
 
 
 async def nodes(home: Home) -> list[Check]:
@@ -45,6 +44,12 @@ def away(run: RunInfo, row: Mapping[str, Any]) -> Check:
         f"{run.name} has no link to {row['url']}: {problem_of(row)}",
         "see that the other node is up, and that address, id and --network are right",
     )
+
+
+def problem_of(row: Mapping[str, Any]) -> str:
+    """What is in the way of a link that was asked for."""
+    problem = str(row["problem"]).removeprefix(f"{row['url']}: ")
+    return problem or "not tried yet"
 
 
 def stale(home: Home, running: Iterable[str]) -> list[Check]:

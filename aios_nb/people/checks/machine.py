@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from aios_nb.cli.checks import Check, fail, ok, warn
+from aios_nb.people.checks import Check, fail, ok, warn
 
 PYTHON_MIN = (3, 11)
 NOT_BEFORE_UNIX = 1_767_225_600
@@ -94,7 +94,8 @@ def clock(now: float) -> Check:
 def uid_rule(table: Path = _TCP_TABLE) -> Check:
     """Whether other users of this machine can be told from its owner."""
     try:
-        head = table.open(encoding="ascii").readline()
+        with table.open(encoding="ascii") as rows:
+            head = rows.readline()
     except OSError:
         head = ""
     if "uid" in head:

@@ -1,0 +1,73 @@
+"""Conversations as people name them, read them and put them into files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from aios_nb.client import SiteClient
+from aios_nb.errors import AiosError, UsageError
+from aios_nb.people.naming import NODE_SHOWN
+
+PAGE = 1000
+_LAST = "last"
+
+
+async def find(client: SiteClient, ref: str) -> str:
+    """The id of a conversation by its id, the start of it, its title, or ``last``."""
+    rows = (await client.call("chat.list", limit=PAGE))["conversations"]
+    if ref == _LAST:
+        if not rows:
+            raise AiosError("there is no conversation yet", hint="start one: aios-nb chat")
+        return str(rows[0]["conversation"])
+    if any(row["conversation"] == ref for row in rows):
+        return ref
+    close = [row for row in rows if row["conversation"].startswith(ref)] or [
+        row for row in rows if (row["title"] or "").casefold() == ref.casefold()
+    ]
+    if len(close) > 1:
+        ids = ", ".join(row["conversation"] for row in close[:5])
+        raise UsageError(f"{ref!r} fits several conversations: {ids}", hint="give more of the id")
+    # An id we do not see in the list may still be an old one: the node has the last word.
+    return str(close[0]["conversation"]) if close else ref
+
+
+def opened_by(row: Mapping[str, Any]) -> str:
+    """Who opened it: you, one of your agents, a bridge, or another node."""
+    opener = str(row["opener"])
+    name, _, node = opener.partition("@")
+    if name == "owner" and node:
+        return "an agent" if row["parent"] else "you"
+    return opener if opener.startswith("token:") else f"node {opener[:NODE_SHOWN]}"
+
+
+async def read(client: SiteClient, conversation: str) -> dict[str, Any]:
+    """The whole of a conversation, page by page."""
+    whole: dict[str, Any] = await client.call("chat.history", conversation=conversation, limit=PAGE)
+    page = whole["messages"]
+    while len(page) == PAGE:
+        more = await client.call(
+            "chat.history", conversation=conversation, after=page[-1]["seq"], limit=PAGE
+        )
+        page = more["messages"]
+        whole["messages"] += page
+    return whole
+
+
+def form_of(path: Path, *, replace: bool) -> str:
+    """The form that a file's name asks for; a file that is there is not replaced unasked."""
+    form = path.suffix.removeprefix(".").lower()
+    if form not in {"md", "json", "ipynb"}:
+        raise UsageError(f"{str(path)!r} names no form", hint="end it in .md, .json or .ipynb")
+    if path.exists() and not replace:
+        raise UsageError(f"{path} exists", hint="choose another name")
+    return form
+
+
+def write(path: Path, content: bytes) -> None:
+    """Put ``content`` into a file the person named."""
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error

@@ -1,0 +1,33 @@
+"""Nodes and agents as people name them."""
+
+from __future__ import annotations
+
+from aios_nb.envelope import NODE_ID
+from aios_nb.errors import UsageError
+from aios_nb.richtext import one_line
+
+NODE_SHOWN = 8
+"""Characters of a node's id that tell it from others at a glance."""
+
+
+def whole_node_id(text: str) -> str:
+    """All of it, alone or behind an agent's name: a prefix may name another node tomorrow."""
+    node = text.rpartition("@")[2]
+    if not NODE_ID.fullmatch(node):
+        raise UsageError(
+            f"{text!r} is not a node id", hint="all 32 characters; `aios-nb callers` shows them"
+        )
+    return node
+
+
+def short(agent: str, own_node: str = "") -> str:
+    """An agent's id with the start of its node's; of our own node, just the name."""
+    name, at, node = one_line(agent).partition("@")
+    return name if not at or node == own_node else f"{name}@{node[:NODE_SHOWN]}"
+
+
+def came_along(name: str, access: str) -> bool:
+    """Whether an agent of one's own node is one that every node comes with."""
+    from aios_nb.agents.builtin import BUILTIN_NAMES
+
+    return access == "private" and name in BUILTIN_NAMES

@@ -1,0 +1,189 @@
+"""What a node tells: small objects with the fields of the contract, and lists of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from aios_nb import parts
+from aios_nb.envelope import AgentRow, Event
+from aios_nb.errors import UsageError
+from aios_nb.richtext import one_line, plain
+
+if TYPE_CHECKING:
+    from aios_nb.replies import Reply
+    from aios_nb.site import Site
+
+T = TypeVar("T")
+_ABOUT_SHOWN = 60
+
+
+class Info(msgspec.Struct, frozen=True):
+    node_id: str
+    name: str
+    version: str
+    url: str
+    uptime_s: float
+    agents: int
+    peers: int = 0
+    known_agents: int = 0
+    superseded: bool = False
+
+
+class Peer(msgspec.Struct, frozen=True):
+    node_id: str
+    name: str
+    url: str
+    state: str
+    latency_ms: float | None = None
+    link: bool = False
+    agents: int = 0
+    sent: int = 0
+    received: int = 0
+
+    def __str__(self) -> str:
+        taken = "" if self.latency_ms is None else f", {self.latency_ms:.1f} ms"
+        where = f"{self.name or 'a node'} at {self.url or 'an unknown address'}"
+        return one_line(f"{where}: {self.state}{taken} ({self.node_id})")
+
+
+class CallerRow(msgspec.Struct, frozen=True):
+    id: str
+    calls: int
+    seconds: float
+    last_at: str | None = None
+    blocked: bool = False
+
+    def __str__(self) -> str:
+        shut = ", blocked" if self.blocked else ""
+        return one_line(f"{self.id}: {self.calls} calls, {self.seconds:.1f} s{shut}")
+
+
+class CardView(msgspec.Struct, frozen=True):
+    """An agent's card with the state of its signature."""
+
+    card: dict[str, Any]
+    record: str | None
+    verified: bool
+    mine: bool = False
+    """It is an agent of the node that was asked."""
+
+    @property
+    def signature(self) -> str:
+        """Who vouches for this card, in a few words."""
+        if self.mine:
+            return "yours, signed and published" if self.record else "yours, not published"
+        return "signed by its node" if self.verified else "not verified"
+
+
+class ChatRow(msgspec.Struct, frozen=True):
+    conversation: str
+    title: str
+    agents: list[str]
+    parent: str | None
+    created_at: str
+    updated_at: str
+    messages: int
+    last: str = ""
+    opener: str = ""
+
+
+class History(msgspec.Struct, frozen=True):
+    conversation: str
+    messages: list[Event]
+    title: str = ""
+    agents: list[str] = []
+    node_id: str = ""
+    """Of the node that keeps it: its owner is you."""
+
+    def df(self) -> Any:
+        """The log as a pandas DataFrame."""
+        rows = [msgspec.to_builtins(event) for event in self.messages]
+        return parts.as_frame([{**row, "sender": row["sender"]["id"]} for row in rows])
+
+    def __str__(self) -> str:
+        return plain(
+            "\n".join(
+                f"{event.sender.id.split('@')[0]}: {event.text}"
+                for event in self.messages
+                if event.kind == "message"
+            )
+        )
+
+
+class Rows(list[T]):
+    """A list of rows; shows itself as a table."""
+
+    nothing = "nothing"
+    """What is said when there are none."""
+
+    def df(self) -> Any:
+        """The rows as a pandas DataFrame."""
+        plain = [row.row if isinstance(row, Hit) else row for row in self]
+        return parts.as_frame([msgspec.to_builtins(row) for row in plain])
+
+    def __str__(self) -> str:
+        return "\n".join(str(row) for row in self) or self.nothing
+
+
+class Hits(Rows["Hit"]):
+    """Agents: those of this node, or those that a search found (then ``query`` says for what)."""
+
+    query: str | None = None
+
+    @property
+    def nothing(self) -> str:  # type: ignore[override]
+        return "no agents yet" if self.query is None else "nothing found; try other words"
+
+
+class Peers(Rows[Peer]):
+    """Other nodes; says how to link to one when there is none."""
+
+    nothing = "no other node yet; aios.up(join=URL) links to one"
+
+
+class Chats(Rows[ChatRow]):
+    """Conversations, the latest first."""
+
+    nothing = "no conversation yet"
+
+
+class Callers(Rows[CallerRow]):
+    """Who called, busiest first."""
+
+    nothing = "nobody has called yet"
+
+
+class Hit:
+    """An agent that was found; ``ask`` it, ``chat`` with it. It has the fields of its row."""
+
+    def __init__(self, row: AgentRow, site: Site) -> None:
+        self.row = row
+        self.site = site
+
+    def __getattr__(self, field: str) -> Any:
+        if field == "row":  # not made yet
+            raise AttributeError(field)
+        return getattr(self.row, field)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.row.__struct_fields__]
+
+    def ask(self, text: str, **options: Any) -> Reply:
+        return self.site.ask(self.row.id, text, **options)
+
+    async def ask_async(self, text: str, **options: Any) -> Reply:
+        return await self.site.ask_async(self.row.id, text, **options)
+
+    def chat(self) -> Any:
+        """A chat with it, under the cell. Needs a notebook with the extension."""
+        face = type(self.site).chat_face
+        if face is None:
+            raise UsageError("a chat needs a notebook", hint="%load_ext aios_nb")
+        return face(self.site, self.row.id)
+
+    def __repr__(self) -> str:
+        about = self.row.about[:_ABOUT_SHOWN]
+        why = f" ({self.row.why})" if self.row.why else ""
+        return one_line(f"<{self.row.id}: {about}{why}>" if about or why else f"<{self.row.id}>")
