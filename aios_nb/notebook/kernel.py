@@ -7,20 +7,31 @@ kernel's shells hears the answer, ipykernel decides by the *parent* of what is p
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Callable
-from typing import Any, TypeVar
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio
 
 T = TypeVar("T")
 
 
 def running_kernel() -> Any:
     """The ipykernel of this process, or None: a terminal, a script."""
-    import sys
-
     base = sys.modules.get("ipykernel.kernelbase")
     if base is None or not base.Kernel.initialized():
         return None
     return base.Kernel.instance()
+
+
+def main_loop() -> asyncio.AbstractEventLoop | None:
+    """The loop on which the kernel runs cells; None before it turns, and outside a kernel."""
+    turning = getattr(running_kernel(), "io_loop", None)
+    loop: asyncio.AbstractEventLoop | None = getattr(turning, "asyncio_loop", None)
+    return loop
 
 
 def unbound(action: Callable[[], T]) -> T:
@@ -40,3 +51,37 @@ def unbound(action: Callable[[], T]) -> T:
         return action()
 
     return contextvars.copy_context().run(apart)
+
+
+def disown(*, always: bool) -> None:
+    """From now on, in this context, what is printed or shown belongs to no cell.
+
+    Such output goes to JupyterLab's log. Without this it would go to whichever cell runs or ran
+    last. Unless ``always``, a context that has a cell, because that cell asked, keeps it.
+    """
+    shell = getattr(running_kernel(), "shell", None)
+    for out in (sys.stdout, sys.stderr, *(getattr(shell, n, None) for n in _DISPLAYS)):
+        parent = getattr(out, "_parent_header", None)
+        if isinstance(parent, contextvars.ContextVar) and (always or not parent.get({})):
+            parent.set({})
+
+
+_DISPLAYS = ("display_pub", "displayhook")
+
+
+@contextmanager
+def sigint_kept() -> Iterator[None]:
+    """Requests that the kernel handles inside leave the handling of interrupts as it was.
+
+    The kernel keeps the handler to go back to in one place; a request that is handled in the
+    middle of another one overwrites it, and the idle kernel could then be killed by an interrupt.
+    """
+    kernel = running_kernel()
+    before = signal.getsignal(signal.SIGINT)
+    kept = getattr(kernel, "saved_sigint_handler", None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before or signal.SIG_DFL)
+        if kept is not None:
+            kernel.saved_sigint_handler = kept

@@ -3,6 +3,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const QUEUED_AFTER_MS = 1000;
+const GREET_AGAIN_MS = 100;
 
 /** An element. `props`: attributes, `on: {event: handler}`; null and false are left out. */
 function el(tag, props, ...children) {
@@ -27,8 +28,9 @@ function fill(node, props, children) {
 
 const TAGS = {
   p: "p", b: "strong", i: "em", s: "del", code: "code", quote: "blockquote", ul: "ul", ol: "ol", li: "li",
-  br: "br", hr: "hr", table: "table", tr: "tr", th: "th", td: "td", tok: "span",
+  br: "br", hr: "hr", table: "table", tr: "tr", th: "th", td: "td", tok: "span", lines: "p", at: "span",
 };
+const CLASSES = { lines: "aios-lines", at: "aios-at" };
 const LINK = /^(https?|mailto):/i;
 
 /** DOM of a rich-text tree: texts, and nodes [tag, attributes, children]. What it does not know is text. */
@@ -46,7 +48,7 @@ function rich(nodes) {
     if (tag === "th" || tag === "td")
       return el(tag, { style: ["right", "center"].includes(attrs.align) ? `text-align:${attrs.align}` : null }, inside);
     if (tag === "table") return el("div", { class: "aios-scroll", tabindex: "0" }, el("table", { class: "aios-table" }, inside));
-    return TAGS[tag] ? el(TAGS[tag], null, inside) : el("span", null, inside);
+    return el(TAGS[tag] || "span", { class: CLASSES[tag] }, inside);
   });
 }
 
@@ -62,22 +64,47 @@ function codeBlock(attrs, inside) {
 
 /** Messages to and from Python, for all views of one model. */
 class Line {
-  constructor(model) {
-    this.model = model;
+  constructor() {
     this.nr = 0;
     this.waiting = new Map();
     this.listeners = new Set();
-    model.on("msg:custom", (content, buffers) => {
-      for (const message of content.messages || []) this.heard(message, buffers || []);
-    });
+  }
+
+  /** A view of the model is there: hear through it as long as it is. */
+  join(model) {
+    this.model = model;
+    this.seen = null;
+    model.on("msg:custom", (content, buffers) => this.took(content, buffers || []));
   }
 
   /** Say it; `queued()` is called when a second has passed and Python has not taken it. */
   say(message, buffers, queued) {
     const nr = ++this.nr;
+    if (message.type === "hello") {
+      this.hello = message;
+      this.greet(nr, GREET_AGAIN_MS);
+    }
     if (queued) this.waiting.set(nr, setTimeout(queued, QUEUED_AFTER_MS));
-    this.model.send({ ...message, nr }, undefined, buffers || []);
+    this.send(nr, message, buffers);
     return nr;
+  }
+
+  send(nr, message, buffers) {
+    try {
+      this.model.send({ ...message, nr }, undefined, buffers || []);
+    } catch {
+      // Its kernel is gone, and the view goes or says so when the second is over.
+    }
+  }
+
+  /** JupyterLab finds a widget's way past a busy cell just after it has drawn it; what was said before waits. */
+  greet(nr, pause) {
+    this.greeting = nr;
+    setTimeout(() => {
+      if (this.greeting !== nr || pause > QUEUED_AFTER_MS) return;
+      this.send(nr, this.hello);
+      this.greet(nr, 2 * pause);
+    }, pause);
   }
 
   listen(listener) {
@@ -85,8 +112,18 @@ class Line {
     return () => this.listeners.delete(listener);
   }
 
+  took(content, buffers) {
+    if (content.type !== "batch" || content === this.last) return; // heard through another view already
+    this.last = content;
+    const missed = this.seen !== null && content.n !== this.seen + 1;
+    this.seen = content.n;
+    for (const message of content.messages || []) this.heard(message, buffers);
+    if (missed && this.hello) this.say(this.hello);
+  }
+
   heard(message, buffers) {
     if (message.type === "ack") {
+      if (message.nr === this.greeting) this.greeting = null;
       clearTimeout(this.waiting.get(message.nr));
       this.waiting.delete(message.nr);
     }
@@ -95,12 +132,14 @@ class Line {
   }
 }
 
-const LINES = new WeakMap();
+const LINES = new Map();
 
-/** The one line of a model, however many views it has. */
+/** The one line of a model, however many views it has: each view is given a model object of its own. */
 function lineOf(model) {
-  if (!LINES.has(model)) LINES.set(model, new Line(model));
-  return LINES.get(model);
+  const name = model.get("line");
+  if (!LINES.has(name)) LINES.set(name, new Line());
+  LINES.get(name).join(model);
+  return LINES.get(name);
 }
 
 // Small things ---------------------------------------------------------------------------------
@@ -115,7 +154,7 @@ function keepKeys(node) {
 function clock(iso) {
   const at = new Date(iso);
   if (isNaN(at)) return "";
-  const time = at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const time = at.toLocaleTimeString([], { hour: "numeric", minute: "2-digit" });
   return at.toDateString() === new Date().toDateString() ? time : `${at.toLocaleDateString()} ${time}`;
 }
 

@@ -1,15 +1,18 @@
 """What the widgets share: messages both ways, few and in order, off the kernel's main thread.
 
 A panel lives on two threads. The kernel makes it and hands over what the page says; all else
-happens on the node's loop, where ``receive`` runs and ``tell`` may be called. What is told within
-``PAUSE_S`` goes out as one message: ``{"type": "batch", "messages": [...]}``.
+happens on the node's loop, where ``receive`` runs and ``tell`` and ``stir`` may be called. What is
+told within ``PAUSE_S`` goes out as one message: ``{"type": "batch", "n": …, "messages": [...]}``.
+Batches are numbered: a page that misses one says hello again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+import secrets
+import threading
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -51,6 +54,8 @@ class Panel(anywidget.AnyWidget):
     _esm = asset("common.js")
     _css = asset("common.css")
 
+    line = traitlets.Unicode().tag(sync=True)
+    """Which panel this is: all views of it in a page share one line to Python."""
     saved = traitlets.Dict().tag(sync=True)
     """What a page shows that cannot ask: after a reload beside a busy cell, or without a kernel."""
 
@@ -59,10 +64,21 @@ class Panel(anywidget.AnyWidget):
         self._queue: list[dict[str, Any]] = []
         self._buffers: list[bytes] = []
         self._flushing: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """Of the node that was there last; a node that is started again has another one."""
+        self._flushed_at = 0.0
+        self._sending = threading.Lock()
+        self._sent = 0
         self._works: set[asyncio.Task[Any]] = set()
-        unbound(super().__init__)
+        self._leave: Callable[[], None] = lambda: None
+        unbound(lambda: super(Panel, self).__init__(line=secrets.token_hex(8)))
         self.on_msg(self._heard)
         self._leave = host.subscribe(self._host_changed)
+
+    def begin(self) -> None:
+        """At the end of a constructor: ``attached`` follows if the node is up."""
+        if self.host.site() is not None:
+            self._host_changed()
 
     # For subclasses, on the node's loop --------------------------------------------------------
 
@@ -77,6 +93,21 @@ class Panel(anywidget.AnyWidget):
         """The node is gone; called on any thread. Tells the page by default."""
         self.tell_now({"type": "offline", "problem": problem})
 
+    def pour(self) -> Iterable[dict[str, Any]]:
+        """What has changed since it was last asked, as messages; asked for after ``stir``.
+
+        For what changes faster than a page can show it: a hundred changes cost one message.
+        """
+        return ()
+
+    def stir(self) -> None:
+        """Something has changed: let ``pour`` tell of it, soon."""
+        loop = asyncio.get_running_loop()
+        if self._flushing is None or self._loop is not loop:
+            if self._loop is not loop:
+                self._loop, self._flushed_at = loop, 0.0
+            self._flushing = loop.call_at(self._flushed_at + PAUSE_S, self._flush)
+
     def tell(self, message: dict[str, Any], *buffers: bytes) -> None:
         """Tell the page soon, together with what else comes meanwhile.
 
@@ -86,28 +117,31 @@ class Panel(anywidget.AnyWidget):
             message = {**message, "buffers": [len(self._buffers), len(buffers)]}
             self._buffers += buffers
         self._queue.append(message)
-        if self._flushing is None:
-            loop = asyncio.get_running_loop()
-            self._flushing = loop.call_later(PAUSE_S, self._flush)
+        self.stir()
 
     def tell_now(self, message: dict[str, Any]) -> None:
         """The same at once, from any thread."""
-        unbound(lambda: self.send({"type": "batch", "messages": [message]}))
+        self._publish([message])
 
     def work(self, job: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Run it on the node's loop beside all else; a failure is told to the page."""
         task = asyncio.get_running_loop().create_task(self._guarded(job))
         self._works.add(task)
         task.add_done_callback(self._works.discard)
+        task.add_done_callback(lambda _: job.close())  # cancelled before its first step
         return task
 
     # Plumbing ----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Stop listening, and leave the page."""
-        self._leave()
+        """Stop listening, and leave the page. A second call does nothing."""
+        leave, self._leave = self._leave, lambda: None
+        leave()
         for task in tuple(self._works):
-            task.get_loop().call_soon_threadsafe(task.cancel)
+            try:
+                task.get_loop().call_soon_threadsafe(task.cancel)
+            except RuntimeError:  # its node was stopped, and took its tasks along
+                continue
         super().close()
 
     def _heard(self, _: Any, content: Any, buffers: Any) -> None:
@@ -153,6 +187,18 @@ class Panel(anywidget.AnyWidget):
 
     def _flush(self) -> None:
         self._flushing = None
+        self._flushed_at = asyncio.get_running_loop().time()
         queue, self._queue = self._queue, []
         buffers, self._buffers = self._buffers, []
-        unbound(lambda: self.send({"type": "batch", "messages": queue}, buffers=buffers or None))
+        messages = [*queue, *self.pour()]
+        if messages:
+            self._publish(messages, buffers)
+
+    def _publish(self, messages: list[dict[str, Any]], buffers: Sequence[bytes] = ()) -> None:
+        def send() -> None:
+            with self._sending:  # a number is given out in the order of sending
+                self._sent += 1
+                batch = {"type": "batch", "n": self._sent, "messages": messages}
+                self.send(batch, buffers=list(buffers) or None)
+
+        unbound(send)

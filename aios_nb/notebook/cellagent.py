@@ -1,0 +1,161 @@
+"""``%%agent``: a cell that runs as usual, and what it defines is an agent from then on."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from aios_nb.envelope import NAME
+from aios_nb.errors import AiosError, UsageError
+from aios_nb.notebook.parser import OFFER, read
+
+if TYPE_CHECKING:
+    from types import CodeType
+
+    from aios_nb.notebook.session import Session
+
+_CALLED = {"timeout": "timeout_s", "example": "examples"}
+"""Options whose keyword has another name."""
+
+
+def offer(shell: Any, session: Session, line: str, cell: str) -> Any:
+    """Run the cell, offer its agent; what comes back is what the cell's last line gives."""
+    options = {name: value for name, value in read(OFFER, line).values.items() if value}
+    name = options.pop("name")
+    if not NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} cannot be an agent's name",
+            hint="a-z, 0-9, _ and -, starting with a letter or digit, at most 48",
+        )
+    source = shell.transform_cell(cell)  # its own magics as Python
+    # Below a first line, as in the notebook, so that the line numbers of errors are right.
+    file = shell.compile.cache(f"%%agent {line}\n{source}", _number(shell), raw_code=source)
+    try:
+        tree = shell.transform_ast(shell.compile.ast_parse(f"\n{source}", filename=file))
+        steps = _compiled(shell, tree, file)
+    except SyntaxError as error:
+        raise Misspelt(error, shell) from None
+    chosen = _chosen(name, [node.name for node in tree.body if isinstance(node, _DEFINITIONS)])
+    result = _run(shell, steps)
+    _declare(shell, session, name, shell.user_ns[chosen], options)
+    return None if cell.rstrip().endswith(";") else result
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def _number(shell: Any) -> int:
+    """Of the cell that runs: ``In[number]``."""
+    numbers, frame = shell.compile._filename_map, sys._getframe()  # noqa: SLF001 - nobody else knows
+    while frame.f_back is not None:
+        if frame.f_code.co_filename in numbers:
+            return int(numbers[frame.f_code.co_filename])
+        frame = frame.f_back
+    return int(shell.execution_count)
+
+
+def _chosen(name: str, made: Sequence[str]) -> str:
+    """Which of the cell's functions and classes it is about. Known before the cell runs."""
+    wanted = name.replace("-", "_")
+    fitting = [each for each in made if each == wanted] or [
+        each for each in made if each.lower() == wanted
+    ]
+    if fitting:
+        return fitting[-1]
+    if len(set(made)) == 1:
+        return made[0]
+    if not made:
+        raise UsageError(
+            "this cell defines no function and no class", hint=f"def {wanted}(text): …"
+        )
+    raise UsageError(
+        f"this cell defines {', '.join(dict.fromkeys(made))}, but no {wanted}",
+        hint=f"call one of them {wanted}, or name the agent after it",
+    )
+
+
+def _compiled(shell: Any, tree: ast.Module, file: str) -> list[CodeType]:
+    """The cell, and apart its last line if that is an expression."""
+    body, steps = list(tree.body), []
+    last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
+    with shell.compile.extra_flags(ast.PyCF_ALLOW_TOP_LEVEL_AWAIT):
+        steps.append(shell.compile(ast.Module(body, []), file, "exec"))
+        if isinstance(last, ast.Expr):
+            steps.append(shell.compile(ast.Expression(last.value), file, "eval"))
+    if any(step.co_flags & inspect.CO_COROUTINE for step in steps):
+        raise UsageError("a cell with %%agent cannot await", hint="do that in another cell")
+    return steps
+
+
+def _run(shell: Any, steps: Sequence[CodeType]) -> Any:
+    """Run it in the notebook's own names; the value of its last line."""
+    try:
+        value = None
+        for step in steps:
+            value = eval(step, shell.user_ns)  # noqa: S307 - the person's own cell
+    except AiosError:
+        raise
+    except Exception as error:
+        _show_from_cell(shell, error)
+        raise
+    return value
+
+
+def _show_from_cell(shell: Any, error: Exception) -> None:
+    """Let its traceback begin in the cell, as that of any other cell does."""
+    trace = error.__traceback__
+    shown: list[str] = shell.InteractiveTB.structured_traceback(
+        type(error), error, trace and trace.tb_next, tb_offset=0
+    )
+    with suppress(AttributeError):  # an exception that takes none is shown with a few lines more
+        error._render_traceback_ = shown.copy  # type: ignore[attr-defined]
+
+
+class Misspelt(Exception):
+    """A cell that is no Python. IPython would show a syntax error with all of our own lines."""
+
+    def __init__(self, error: SyntaxError, shell: Any) -> None:
+        super().__init__(str(error))
+        self._lines = shell.SyntaxTB.structured_traceback(type(error), error, [])
+
+    def _render_traceback_(self) -> list[str]:
+        return list(self._lines)
+
+
+Misspelt.__name__ = SyntaxError.__name__  # what it is to whoever reads it
+
+
+def _declare(shell: Any, session: Session, name: str, target: Any, options: dict[str, Any]) -> None:
+    from aios_nb.agents.decorator import define
+    from aios_nb.notebook.show.results import Note, note
+
+    card = {_CALLED.get(key, key): value for key, value in options.items()}
+    define(target, name=name, **card)
+    node = _node(shell, session)
+    if node is None:
+        said = Note(f"{name} will be offered when the node is up")
+    else:
+        view = node.card(name)
+        said = Note(f"{name} is offered: version {view.card['version']}, {_whom(view.card)}")
+    shell.display_pub.publish(data=note(said), metadata={})
+
+
+def _node(shell: Any, session: Session) -> Any:
+    """The node, which may be starting; None if there is none."""
+    from aios_nb.notebook.show.faces import cell_of
+    from aios_nb.notebook.show.progress import waiting
+
+    if session.state == "starting":
+        with waiting(cell_of(shell), "waiting for the node to start"), suppress(AiosError):
+            session.node()
+    return session.site()
+
+
+def _whom(card: dict[str, Any]) -> str:
+    """For whom it is, and under which name they find it."""
+    for_whom = {"private": "for you alone", "known": "for nodes you allowed"}
+    return for_whom.get(card["access"], f"for everyone as {card['id']}")

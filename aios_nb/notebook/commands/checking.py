@@ -1,0 +1,79 @@
+"""``doctor``, ``log``, ``debug``, ``help``: when something is wrong."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from collections.abc import Iterator
+
+from aios_nb.errors import UsageError
+from aios_nb.journal import journal
+from aios_nb.notebook import failures, helptext
+from aios_nb.notebook.commands import Call
+from aios_nb.notebook.parser import COMMANDS, parse
+from aios_nb.notebook.show.faces import cell_of
+from aios_nb.notebook.show.progress import waiting
+from aios_nb.notebook.show.results import Checkup, Lines
+from aios_nb.people.checks import Check, fail, ok, warn
+from aios_nb.richtext import plain
+
+_LINES = 30
+
+
+def doctor(call: Call) -> Checkup:
+    """What works on this machine and in this notebook, and what to do about the rest."""
+    import asyncio
+    import threading
+
+    from aios_nb.home import Home
+    from aios_nb.people.checks.machine import machine
+    from aios_nb.people.checks.nodes import nodes
+    from aios_nb.people.checks.storage import storage
+
+    site = call.session.site()
+    home = Home(getattr(getattr(site, "settings", None), "home", None))
+    found: list[Check] = []
+
+    def look() -> None:  # with a loop of its own: the kernel's is running
+        found.extend([*_notebook(call), *machine(), *storage(home), *asyncio.run(nodes(home))])
+
+    with waiting(cell_of(call.shell), "looking around"):
+        looking = threading.Thread(target=look, name="aios-doctor", daemon=True)
+        looking.start()
+        looking.join()
+    return Checkup(found)
+
+
+def _notebook(call: Call) -> Iterator[Check]:
+    state = call.session.state
+    if state == "up":
+        yield ok("this node", f"{getattr(call.session.site(), 'name', 'it')} is up")
+    elif state == "failed":
+        yield fail("this node", call.session.problem(), "%aios up tries again")
+    else:
+        yield warn("this node", f"is {call.session.problem()}", "%aios up starts it")
+    if "ipykernel" in sys.modules:
+        yield ok("kernel", f"ipykernel {importlib.metadata.version('ipykernel')}")
+    else:
+        yield ok("kernel", "none: widgets are shown as text")
+
+
+def log(call: Call) -> Lines:
+    """The newest line is the last."""
+    kept = list(journal.lines)[-(call["limit"] or _LINES) :]
+    return Lines(plain("\n".join(kept)) or "the log is empty")
+
+
+def debug(call: Call) -> Lines:
+    said = failures.last_traceback(call.shell)
+    return Lines(said or "there was no error yet")
+
+
+def explain(call: Call) -> Lines:
+    name = call["command"]
+    if name in {"agent", "%%agent"}:
+        return Lines(helptext.offering())
+    if name and name not in COMMANDS:
+        parse(name)  # says what there is
+        raise UsageError(f"there is no %aios {name}")
+    return Lines(helptext.of(name))

@@ -1,0 +1,176 @@
+"""Tab behind ``%aios`` and ``%%agent``: commands, options, agents, conversations, nodes.
+
+Everything comes from what is known here already; nobody is asked, so it never waits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from aios_nb.errors import AiosError
+from aios_nb.notebook.filling import variables
+from aios_nb.notebook.parser import COMMANDS, OFFER, Argument, Command
+
+if TYPE_CHECKING:
+    from aios_nb.notebook.session import Session
+
+_LINE = re.compile(r"\s*(?:[\w.,\[\]'\" ]+=\s*)?%aios\s+(.*)\Z", re.DOTALL)
+_CELL = re.compile(r"\s*%%(aios|agent)\s+(.*)\Z", re.DOTALL)
+_OPEN_BRACE = re.compile(r"\{([^\W\d]?\w*)\Z")
+_LATEST = "last"
+CONVERSATIONS = 50
+"""So many of the latest are offered."""
+
+
+def install(shell: Any, session: Session) -> Callable[[], None]:
+    """Complete in this shell; the result ends that."""
+    from IPython.core.completer import context_matcher
+
+    completion = Completion(shell, session)
+
+    def match(context: Any) -> dict[str, Any]:
+        return completion.match(context)
+
+    matcher = context_matcher(identifier="aios_nb", priority=100)(match)
+
+    matchers = shell.Completer.custom_matchers
+    matchers.append(matcher)
+    leave = session.subscribe(completion.refresh)
+    shell.events.register("post_run_cell", completion.refresh)
+
+    def uninstall() -> None:
+        if matcher in matchers:
+            matchers.remove(matcher)
+        leave()
+        shell.events.unregister("post_run_cell", completion.refresh)
+
+    completion.refresh()
+    return uninstall
+
+
+class Completion:
+    """What may be typed next."""
+
+    def __init__(self, shell: Any, session: Session) -> None:
+        self._shell = shell
+        self._session = session
+        self._conversations: list[str] = []
+        self._asked: Future[Any] | None = None
+
+    def match(self, context: Any) -> dict[str, Any]:
+        """For IPython's matcher API, version 2."""
+        from IPython.core.completer import SimpleCompletion
+
+        fragment, found = self.complete(
+            context.full_text, context.cursor_line, context.cursor_position
+        )
+        return {
+            "completions": [SimpleCompletion(text=text, type="aios") for text in found],
+            "matched_fragment": fragment,
+            "suppress": bool(found),
+            "ordered": True,
+        }
+
+    def complete(self, text: str, line: int, column: int) -> tuple[str, list[str]]:
+        """What stands for the end of that line, and what could."""
+        before = text.split("\n")[line][:column]
+        cell = _CELL.match(before) if line == 0 else None
+        here = _LINE.match(before)
+        if cell and cell[1] == "agent":
+            return self._behind(OFFER, cell[2])
+        if cell or here:
+            return self._command((cell or here)[2 if cell else 1])  # type: ignore[index]
+        if text.lstrip().startswith("%%aios"):
+            return self._variable(before)
+        return "", []
+
+    def refresh(self, *_: Any) -> None:
+        """Look behind which conversations there are, for the next time."""
+        site = self._session.site()
+        if site is None or (self._asked is not None and not self._asked.done()):
+            return
+        with contextlib.suppress(AiosError, RuntimeError):  # stopped between two lines
+            self._asked = site.loop.submit(site.client.call("chat.list", limit=CONVERSATIONS))
+            self._asked.add_done_callback(self._heard)
+
+    def _heard(self, answer: Future[Any]) -> None:
+        with contextlib.suppress(BaseException):
+            rows = answer.result()["conversations"]
+            self._conversations = [row["conversation"] for row in rows]
+
+    def _command(self, typed: str) -> tuple[str, list[str]]:
+        name, space, rest = typed.partition(" ")
+        if not space:
+            return name, _fitting(name, COMMANDS)
+        command = COMMANDS.get(name)
+        return ("", []) if command is None else self._behind(command, rest)
+
+    def _behind(self, command: Command, rest: str) -> tuple[str, list[str]]:
+        """Behind a command's name: an option, its value, or a word."""
+        *words, fragment = re.split(r"\s+", rest)
+        words = [word for word in words if word]
+        option = command.option(words[-1]) if words else None
+        if option is not None and option.value:
+            return fragment, _fitting(fragment, option.choices)
+        if fragment.startswith("-"):
+            flags = [
+                each.flags[-1]
+                for each in command.options
+                if each.many or each.flags[-1] not in words
+            ]
+            return fragment, _fitting(fragment, flags)
+        argument = _argument(command, words)
+        if argument is None:
+            flags = [each.flags[-1] for each in command.options] if not fragment else []
+            return fragment, flags
+        if argument.rest and not argument.kind:
+            return self._variable(rest)
+        return fragment, _fitting(fragment, self._values(argument.kind))
+
+    def _variable(self, before: str) -> tuple[str, list[str]]:
+        """The name of a variable in ``{…``."""
+        brace = _OPEN_BRACE.search(before)
+        if brace is None:
+            return "", []
+        names = [name for name in variables(self._shell) if not name.startswith("_")]
+        return brace[0], [f"{{{name}}}" for name in _fitting(brace[1], sorted(names))]
+
+    def _values(self, kind: str) -> Iterable[str]:
+        roster = self._session.roster
+        if kind == "agent":
+            return roster.names()
+        if kind == "own":
+            site = self._session.site()
+            own = "" if site is None else site.client.node_id
+            return [row["name"] for row in roster.rows() if row["node_id"] == own]
+        if kind == "node":
+            return [row["node_id"] for row in roster.nodes()]
+        if kind == "conversation":
+            self.refresh()
+            return [_LATEST, *self._conversations]
+        return COMMANDS if kind == "command" else ()
+
+
+def _argument(command: Command, words: Sequence[str]) -> Argument | None:
+    """The argument that comes next, after these words."""
+    taken, skip = 0, False
+    for word in words:
+        option = command.option(word.partition("=")[0])
+        if skip:
+            skip = False
+        elif option is not None:
+            skip = bool(option.value) and "=" not in word
+        else:
+            taken += 1
+    arguments = command.arguments
+    if taken < len(arguments):
+        return arguments[taken]
+    return arguments[-1] if arguments and arguments[-1].rest else None
+
+
+def _fitting(fragment: str, names: Iterable[str]) -> list[str]:
+    return [name for name in names if name.startswith(fragment)]

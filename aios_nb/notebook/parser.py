@@ -1,0 +1,377 @@
+"""The words of ``%aios`` and ``%%agent``: what there is, and what a typed line means.
+
+A question is taken as it was typed, apostrophes and all: only options and the first words are
+read. ``helptext`` and ``completion`` are made from the same tables, so they cannot drift.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from aios_nb.errors import UsageError
+from aios_nb.people.numbers import count, port, seconds
+
+_OPTION = re.compile(r"(--?[A-Za-z][A-Za-z-]*)(=|(?=\s)|\Z)")
+_SPACE = re.compile(r"\s*")
+_BARE = re.compile(r"\S+")
+_QUOTED = re.compile(r"'([^']*)'(?=\s|\Z)|\"((?:[^\"\\]|\\.)*)\"(?=\s|\Z)", re.DOTALL)
+_ESCAPED = re.compile(r"\\([\"\\])")
+
+
+class Argument(NamedTuple):
+    """A word of a command, or all the rest of the line."""
+
+    name: str
+    kind: str = ""
+    """What completes it: agent, own, conversation, node, command."""
+    optional: bool = False
+    rest: bool = False
+    """Takes the rest of the line as it is."""
+
+    @property
+    def usage(self) -> str:
+        return f"[{self.name.upper()}]" if self.optional else self.name.upper()
+
+
+class Option(NamedTuple):
+    """``--name VALUE``, or a switch."""
+
+    flags: tuple[str, ...]
+    value: str = ""
+    """What stands for its value; empty for a switch."""
+    about: str = ""
+    read: Callable[[str], Any] = str
+    many: bool = False
+    """May be given again; its value is a list."""
+    choices: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.flags[-1].lstrip("-").replace("-", "_")
+
+    @property
+    def usage(self) -> str:
+        return f"[{self.flags[0]}{' ' if self.value else ''}{self.value}]{'…' if self.many else ''}"
+
+
+class Command(NamedTuple):
+    """One thing that can be asked for."""
+
+    name: str
+    about: str
+    does: str = ""
+    """``module:function`` in ``commands``."""
+    arguments: tuple[Argument, ...] = ()
+    options: tuple[Option, ...] = ()
+    examples: tuple[str, ...] = ()
+    takes_cell: bool = False
+    greedy: bool = False
+    """The value of an option goes up to the next option, so that it needs no quotes."""
+    options_last: bool = False
+    """Options may also stand behind the rest of the line."""
+    magic: str = "%aios"
+
+    @property
+    def usage(self) -> str:
+        words = [self.name, *(argument.usage for argument in self.arguments)]
+        return " ".join([*filter(None, words), *(option.usage for option in self.options)])
+
+    def option(self, flag: str) -> Option | None:
+        return next((option for option in self.options if flag in option.flags), None)
+
+
+class Parsed(NamedTuple):
+    command: Command
+    values: dict[str, Any]
+    """By the names of arguments and options; what was not given is None, False or an empty list."""
+
+
+_AGENT = Argument("agent", "agent")
+_CHAT = Argument("c", "conversation")
+_JOIN = Option(("--join",), "URL[#NODEID]", "link to the node there; may be given again", many=True)
+
+GROUPS: Mapping[str, tuple[Command, ...]] = {
+    "The node": (
+        Command("status", "how it is: address, reach, peers, agents, callers, limits",
+                "status:status"),
+        Command(
+            "up", "start it with choices", "running:up",
+            options=(
+                Option(("--name",), "NAME", "what it is called"),
+                _JOIN,
+                Option(("--network",), "NAME", "nodes of other networks are not talked to (main)"),
+                Option(("--host",), "HOST", "address to listen on (127.0.0.1)"),
+                Option(("--port",), "PORT", "port to listen on (a free one)", read=port),
+                Option(("--public-url",), "URL", "how others reach it"),
+                Option(("--allow-host",), "NAME", "a host name that requests may come with",
+                       many=True),
+                Option(("--home",), "DIR", "where it keeps its files (~/.aios_nb)"),
+            ),
+            examples=("up --name alice", "up --join https://bob.example#NODEID"),
+        ),
+        Command("down", "stop it", "running:down"),
+    ),
+    "Finding": (
+        Command(
+            "search", "agents for a job, by describing it", "finding:search",
+            (Argument("words", rest=True),),
+            (Option(("-n", "--limit"), "N", "at most (10)", read=count),),
+            ("search sum up numbers", "hits = %aios search plot a csv -n 3"),
+            options_last=True,
+        ),
+        Command("agents", "those of this node", "finding:agents"),
+        Command("peers", "the other nodes, and whether they are there", "finding:peers"),
+        Command("card", "what an agent says about itself, and who signed it", "finding:card",
+                (_AGENT,), examples=("card echo",)),
+        Command("hub", "the AgentHub: search as you type", "panels:hub",
+                (Argument("words", optional=True, rest=True),)),
+        Command("network", "the nodes and their links, live", "panels:network"),
+    ),
+    "Talking": (
+        Command(
+            "ask", "one question; the answer is shown as it is written", "asking:ask",
+            (_AGENT, Argument("text", rest=True)),
+            (
+                Option(("--conversation",), "C", "go on in this conversation, or `last`"),
+                Option(("--deadline",), "SECONDS", "wait at most so long (60)", read=seconds),
+                Option(("--file",), "FILE", "send a file along; may be given again", many=True),
+            ),
+            ("ask calc 2 * 21", "answer = %aios ask echo it's {who}'s turn"),
+            takes_cell=True,
+        ),
+        Command(
+            "chat", "a chat under the cell (with the concierge)", "panels:chat",
+            (Argument("agent", "agent", optional=True),),
+            (Option(("--new",), about="a new conversation, not the latest"),),
+            ("chat echo",),
+        ),
+    ),
+    "Conversations": (
+        Command("chats", "all of them, the latest first", "keeping:chats",
+                options=(Option(("-n", "--limit"), "N", "at most (20)", read=count),)),
+        Command("history", "what was said in one (the latest)", "keeping:history",
+                (Argument("c", "conversation", optional=True, rest=True),)),
+        Command("rename", "give it a title", "keeping:rename",
+                (_CHAT, Argument("title", rest=True)), examples=("rename last Sums of May",)),
+        Command("delete", "delete it for good", "keeping:delete",
+                (Argument("c", "conversation", rest=True),)),
+        Command(
+            "export", "write it to a file: .md, .json or .ipynb", "keeping:export",
+            (_CHAT, Argument("file", rest=True)),
+            (Option(("--force",), about="replace the file"),),
+            ("export last talk.md",),
+            options_last=True,
+        ),
+    ),
+    "Who may do what": (
+        Command("withdraw", "stop offering an agent", "rights:withdraw",
+                (Argument("name", "own"),)),
+        Command("block", "shut a node out", "rights:block", (Argument("node", "node"),)),
+        Command("allow", "let a node call agents with access known", "rights:allow",
+                (Argument("node", "node"),)),
+        Command("callers", "who called, how often, how long", "rights:callers"),
+    ),
+    "When something is wrong": (
+        Command("doctor", "check this machine and say what to fix", "checking:doctor"),
+        Command("log", "the last lines of the node's log", "checking:log",
+                options=(Option(("-n", "--limit"), "N", "so many (30)", read=count),)),
+        Command("debug", "the traceback of the last error", "checking:debug"),
+        Command("help", "this, or all about one command", "checking:explain",
+                (Argument("command", "command", optional=True),)),
+    ),
+}  # fmt: skip
+
+COMMANDS: Mapping[str, Command] = {
+    command.name: command for group in GROUPS.values() for command in group
+}
+
+
+def _tags(text: str) -> list[str]:
+    return [tag.strip() for tag in text.split(",") if tag.strip()]
+
+
+OFFER = Command(
+    "", "offer the function or class NAME of this cell as an agent; again = replace",
+    arguments=(Argument("name"),),
+    options=(
+        Option(("--title",), "TEXT", "its name for people"),
+        Option(("--about",), "TEXT", "what it does; people find it by this"),
+        Option(("--tags",), "A,B", "words to find it by", read=_tags),
+        Option(("--example",), "TEXT", "something to ask it; may be given again", many=True),
+        Option(("--access",), "WHO", "who may call it (network)",
+               choices=("private", "known", "network", "public")),
+        Option(("--engine",), "WHERE", "where it runs: kernel sees the notebook's variables",
+               choices=("inline", "thread", "kernel")),
+        Option(("--timeout",), "SECONDS", "its longest run (300)", read=seconds),
+        Option(("--concurrency",), "N", "runs at once", read=count),
+        Option(("--version",), "TEXT", "counted up unless it is given"),
+        Option(("--idempotent",), about="may run again after a crash"),
+        Option(("--may-call",), "A,B", "agents it may call with your rights", read=_tags),
+    ),
+    examples=("%%agent adder --about Adds the numbers in a sentence --tags math",),
+    greedy=True,
+    magic="%%agent",
+)  # fmt: skip
+"""What stands behind ``%%agent``."""
+
+
+def parse(line: str) -> Parsed:
+    """What a line behind ``%aios`` asks for; nothing asks for the status."""
+    name, start = _word(line, _skip(line, 0))
+    if not name:
+        return read(COMMANDS["status"], "")
+    command = COMMANDS.get(name) or COMMANDS.get(name.lower())
+    if command is None:
+        raise UsageError(f"there is no %aios {name[:40]}", hint=_near(name, COMMANDS))
+    return read(command, line[start:])
+
+
+def read(command: Command, text: str) -> Parsed:
+    """The values of a command from what stands behind its name."""
+    values: dict[str, Any] = {argument.name: None for argument in command.arguments}
+    values |= {option.name: [] if option.many else None for option in command.options}
+    values |= {option.name: False for option in command.options if not option.value}
+    if command.options_last:
+        text = _take_last(command, text, values)
+    missing, at, only_words = list(command.arguments), _skip(text, 0), False
+    while at < len(text):
+        found = None if only_words else _OPTION.match(text, at)
+        option = command.option(found[1]) if found else None
+        if found and option is not None:
+            at = _take(command, option, text, found.end(), values)
+        elif text.startswith("--", at) and _BARE.match(text, at)[0] == "--":  # type: ignore[index]
+            only_words, at = True, at + 2
+        elif found and _is_mistaken(command, found[1], missing):
+            raise _unknown(command, found[1])
+        elif not missing:
+            raise UsageError(f"too many words for {_called(command)}: {text[at:][:40]}",
+                             hint=_how(command))  # fmt: skip
+        elif missing[0].rest:
+            values[missing.pop(0).name] = _unquoted(text[at:].rstrip())
+            break
+        else:
+            values[missing.pop(0).name], at = _word(text, at)
+        at = _skip(text, at)
+    lacking = [argument for argument in missing if not argument.optional]
+    if lacking and not (command.takes_cell and lacking[0].rest):
+        raise UsageError(f"{_called(command)} needs {lacking[0].name.upper()}", hint=_how(command))
+    return Parsed(command, values)
+
+
+def _take(
+    command: Command, option: Option, text: str, at: int, values: dict[str, Any]
+) -> int:  # fmt: skip
+    """Read the value of an option; where the next word begins."""
+    if not option.value:
+        values[option.name] = True
+        return at
+    at = _skip(text, at)
+    if command.greedy:
+        end = _next_option(command, text, at)
+        said, at = _unquoted(text[at:end].strip()), end
+    else:
+        said, at = _word(text, at)
+    if not said:
+        raise UsageError(f"{option.flags[-1]} needs {option.value}", hint=_how(command))
+    _put(option, said, values)
+    return at
+
+
+def _put(option: Option, said: str, values: dict[str, Any]) -> None:
+    if option.choices and said not in option.choices:
+        raise UsageError(f"there is no {option.name} {said!r}", hint=_near(said, option.choices))
+    try:
+        value = option.read(said)
+    except argparse.ArgumentTypeError as error:
+        raise UsageError(str(error)) from None
+    if option.many:
+        values[option.name].append(value)
+    else:
+        values[option.name] = value
+
+
+def _take_last(command: Command, text: str, values: dict[str, Any]) -> str:
+    """Read the options at the end of the line; what is before them."""
+    flags = {flag: option for option in command.options for flag in option.flags}
+    while True:
+        head, _, last = text.rstrip().rpartition(" ")
+        if last in flags and not flags[last].value:
+            values[flags[last].name] = True
+        else:
+            flag, equals, said = last.partition("=")
+            if not equals:
+                head, _, flag = head.rstrip().rpartition(" ")
+                said = last
+            if flag not in flags or not flags[flag].value:
+                return text
+            _put(flags[flag], said, values)
+        text = head
+
+
+def _next_option(command: Command, text: str, at: int) -> int:
+    for found in _OPTION.finditer(text, at):
+        starts_word = found.start() == 0 or text[found.start() - 1].isspace()
+        if starts_word and found[1].startswith("--"):
+            if command.option(found[1]) is None:
+                raise _unknown(command, found[1])
+            return found.start()
+    return len(text)
+
+
+def _is_mistaken(command: Command, flag: str, missing: Sequence[Argument]) -> bool:
+    """Whether this was meant as an option: a question may well begin with a dash."""
+    if not missing or not missing[0].rest:
+        return True
+    known = [flag for option in command.options for flag in option.flags]
+    return flag.startswith("--") and bool(difflib.get_close_matches(flag, known, 1, 0.75))
+
+
+def _unknown(command: Command, flag: str) -> UsageError:
+    known = [flag for option in command.options for flag in option.flags]
+    hint = _near(flag, known) if known else "it takes no options"
+    return UsageError(f"{_called(command)} does not know {flag}", hint=hint)
+
+
+def _called(command: Command) -> str:
+    return f"{command.magic} {command.name}".rstrip()
+
+
+def _how(command: Command) -> str:
+    words = [command.magic, command.name, *(argument.usage for argument in command.arguments)]
+    return " ".join(filter(None, words))
+
+
+def _near(wrong: str, right: Iterable[str]) -> str:
+    names = list(right)
+    close = difflib.get_close_matches(wrong.lower(), names, n=3, cutoff=0.5)
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    return "%aios? lists all" if len(names) > 12 else f"one of {', '.join(names)}"  # noqa: PLR2004
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _word(text: str, at: int) -> tuple[str, int]:
+    """The word that begins here, without its quotes, and where it ends."""
+    quoted = _QUOTED.match(text, at)
+    if quoted:
+        return _inside(quoted), quoted.end()
+    bare = _BARE.match(text, at)
+    return (bare[0], bare.end()) if bare else ("", at)
+
+
+def _unquoted(text: str) -> str:
+    """Without the quotes around all of it, if that is where they are."""
+    quoted = _QUOTED.fullmatch(text)
+    return _inside(quoted) if quoted else text
+
+
+def _inside(quoted: re.Match[str]) -> str:
+    return quoted[1] if quoted[1] is not None else _ESCAPED.sub(r"\1", quoted[2])

@@ -1,0 +1,146 @@
+"""HTML of our own making for cell outputs: escaped, calm, right in any theme and in saved pages.
+
+Colours come from the page (JupyterLab's variables where there are any, else what is inherited), so
+that dark themes, nbconvert and VS Code need nothing special.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from aios_nb.richtext import one_line, parse, plain, to_html
+
+Bundle = dict[str, Any]
+"""What is shown, by mime type."""
+
+_STYLE = """
+.aios-out{--l:var(--jp-border-color2,rgba(128,128,128,.32));--ok:var(--jp-success-color1,#2e9e5b);
+--warn:var(--jp-warn-color1,#c98a00);--bad:var(--jp-error-color1,#cf3f3f);
+--in:var(--jp-brand-color1,#1976d2);
+font:13px/1.5 var(--jp-ui-font-family,system-ui,sans-serif);color:var(--jp-ui-font-color1,inherit);
+border:1px solid var(--l);border-radius:10px;overflow:auto;max-width:980px;margin:2px 0;
+text-align:left}
+.aios-out .h{display:flex;flex-wrap:wrap;gap:4px 10px;align-items:baseline;padding:7px 12px;
+border-bottom:1px solid var(--l);background:rgba(128,128,128,.07)}
+.aios-out .b{padding:8px 12px}
+.aios-out .d{opacity:.68;font-size:11.5px}
+.aios-out .x{overflow:auto;max-height:480px}
+.aios-out .t{display:inline-block;background:rgba(128,128,128,.14);border-radius:4px;padding:0 6px;
+font-size:11px;margin-right:4px}
+.aios-out .o{display:inline-block;width:8px;height:8px;border-radius:50%;
+background:rgba(128,128,128,.7)}
+.aios-out .o.ok{background:var(--ok)} .aios-out .o.warn{background:var(--warn)}
+.aios-out .ok-t{color:var(--ok)} .aios-out .warn-t{color:var(--warn)}
+.aios-out .bad-t{color:var(--bad)}
+.aios-out code,.aios-out pre{font-family:var(--jp-code-font-family,ui-monospace,Menlo,monospace);
+font-size:12px}
+.aios-out pre.p{margin:0;padding:8px 12px;overflow:auto;max-height:480px;white-space:pre-wrap;
+background:none;color:inherit}
+div.aios-out table.r{border-collapse:collapse;width:100%;margin:0;font-size:13px;
+table-layout:auto;border:0}
+div.aios-out table.r>tbody>tr,div.aios-out table.r>thead>tr{background:none!important}
+div.aios-out table.r>*>tr>td,div.aios-out table.r>*>tr>th{padding:7px 12px;text-align:left;
+vertical-align:top;border:0;border-top:1px solid var(--l);overflow-wrap:break-word;
+white-space:normal;max-width:none}
+.aios-out .y{overflow-wrap:anywhere}
+div.aios-out table.r>thead>tr>th{border-top:0;padding:5px 12px;font-size:11.5px;font-weight:500;
+opacity:.68;white-space:nowrap}
+div.aios-out table.r>*>tr:first-child>td{border-top:0}
+div.aios-out table.r>thead+tbody>tr:first-child>td{border-top:1px solid var(--l)}
+.aios-out .k{white-space:nowrap}
+.aios-out .i{font:11.5px var(--jp-code-font-family,ui-monospace,Menlo,monospace);opacity:.68;
+overflow-wrap:anywhere}
+.aios-out pre code{background:none!important;padding:0!important}
+div.aios-out table.v{border-collapse:collapse;font-size:12px;margin:6px 0;border:0}
+div.aios-out table.v>*>tr>*{border:1px solid var(--l);padding:3px 8px;text-align:left;
+vertical-align:top;max-width:420px;overflow-wrap:anywhere}
+div.aios-out table.v>*>tr>td.num{text-align:right;font-variant-numeric:tabular-nums}
+.aios-out img{max-width:100%;height:auto;border-radius:6px;margin:4px 0;background:#fff}
+.aios-out .bar{height:4px;border-radius:2px;background:rgba(128,128,128,.2);overflow:hidden;
+flex:1;min-width:80px;max-width:240px;align-self:center}
+.aios-out .bar>i{display:block;height:100%;background:var(--in)}
+.aios-out.line{border:0;border-radius:0;display:flex;gap:10px;align-items:center}
+.aios-out details>summary{cursor:pointer;opacity:.68;font-size:11.5px}
+"""
+KIND = "aios-out mathjax_ignore tex2jax_ignore"
+"""What a piece of ours is, to our style and to MathJax, which would set "$5 or $6" as a formula."""
+STYLE = "<style>" + _STYLE.replace("\n", "") + "</style>"
+
+
+def esc(text: object) -> str:
+    """One line of anybody's text, safe between tags and in attributes."""
+    return html.escape(one_line(str(text)))
+
+
+def lines(text: str) -> str:
+    """Anybody's text with its line breaks, safe between tags."""
+    return html.escape(plain(text))
+
+
+def rich(text: str) -> str:
+    """Markdown of an agent, as safe HTML."""
+    return to_html(parse(text))
+
+
+def dim(text: object) -> str:
+    return f'<span class="d">{esc(text)}</span>'
+
+
+def mono(text: object) -> str:
+    """An id, to be read letter by letter."""
+    return f'<span class="i">{esc(text)}</span>'
+
+
+def label(text: object) -> str:
+    """What the rest of the row is about."""
+    return keep(dim(text))
+
+
+def free(body: str) -> str:
+    """Ready HTML with words of any length, which are broken where the page ends."""
+    return f'<div class="y">{body}</div>'
+
+
+def keep(body: str) -> str:
+    """Ready HTML that is not broken into lines."""
+    return f'<span class="k">{body}</span>'
+
+
+def dot(state: str) -> str:
+    """The sign for how a node or an agent is; the word is in its title."""
+    kind = {"alive": "ok", "suspect": "warn"}.get(state, "")
+    return f'<span class="o {kind}" title="{esc(word_for(state))}"></span>'
+
+
+def word_for(state: str) -> str:
+    """What people call the state of a node."""
+    return {"suspect": "not answering", "dead": "gone", "left": "gone"}.get(state, state)
+
+
+def tags(words: Iterable[str]) -> str:
+    return "".join(f'<span class="t">{esc(word)}</span>' for word in words)
+
+
+def table(rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:
+    """Rows of ready HTML; what is in the head is escaped."""
+    titles = "".join(f"<th>{esc(title)}</th>" for title in head)
+    top = f"<thead><tr>{titles}</tr></thead>" if head else ""
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f'<table class="r">{top}<tbody>{body}</tbody></table>'
+
+
+def panel(title: str, about: str = "", body: str = "") -> str:
+    """A framed piece of ours: a head and ready HTML below."""
+    head = f'<div class="h"><b>{esc(title)}</b>{dim(about) if about else ""}</div>'
+    return f'{STYLE}<div class="{KIND}">{head}{body}</div>'
+
+
+def bare(body: str) -> str:
+    """The same without a head."""
+    return f'{STYLE}<div class="{KIND}">{body}</div>'
+
+
+def bundle(page: str, text: str) -> Bundle:
+    return {"text/html": page, "text/plain": text}

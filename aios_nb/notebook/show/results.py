@@ -1,0 +1,100 @@
+"""What commands give back that is no list and no answer: a status, checks, lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from aios_nb.notebook.show import page
+from aios_nb.notebook.show.page import Bundle, dim, esc
+from aios_nb.people.checks import Check, Health
+from aios_nb.people.layout import seconds
+from aios_nb.richtext import one_line, plain
+from aios_nb.site import Info
+
+_SIGNS = {Health.OK: ("✓", "ok-t"), Health.WARN: ("⚠", "warn-t"), Health.FAIL: ("✗", "bad-t")}
+_LABEL = 10
+
+
+class Note(str):  # noqa: SLOT000 - a text, with a face of its own
+    """One line about what was done."""
+
+
+class Lines(str):  # noqa: SLOT000
+    """Text as it is: a log, a traceback, help."""
+
+
+class Status(msgspec.Struct, frozen=True):
+    """How the notebook's node is."""
+
+    title: str
+    about: str
+    state: str
+    rows: Sequence[tuple[str, str]]
+
+
+class Checkup(msgspec.Struct, frozen=True):
+    """What the doctor found."""
+
+    checks: Sequence[Check]
+
+    @property
+    def ok(self) -> bool:
+        return all(check.health is not Health.FAIL for check in self.checks)
+
+
+def note(said: Note) -> Bundle:
+    return page.bundle(f'<div style="font-size:13px;opacity:.8">{esc(said)}</div>', one_line(said))
+
+
+def lines(said: Lines) -> Bundle:
+    """Colours of a traceback are for the terminal; a page shows the text."""
+    return {"text/plain": str(said)}
+
+
+def status(said: Status) -> Bundle:
+    sign = page.dot({"up": "alive", "starting": "suspect"}.get(said.state, ""))
+    head = f'<div class="h">{sign}<b>{esc(said.title)}</b>{dim(said.about)}</div>'
+    body = page.table([(page.label(label), page.free(esc(value))) for label, value in said.rows])
+    text = [f"{one_line(said.title)}  {one_line(said.about)}".rstrip()]
+    text += [f"  {one_line(label):{_LABEL}}{one_line(value)}" for label, value in said.rows]
+    return page.bundle(page.bare(head + body), "\n".join(text))
+
+
+def info(said: Info) -> Bundle:
+    """What ``node.info()`` tells."""
+    return status(
+        Status(
+            f"node {said.name}",
+            said.node_id,
+            "up",
+            (
+                ("address", said.url),
+                ("up for", seconds(said.uptime_s)),
+                ("agents", f"{said.agents} here, {said.known_agents} of other nodes"),
+                ("peers", str(said.peers)),
+                ("version", said.version),
+            ),
+        )
+    )
+
+
+def health(said: Checkup) -> Bundle:
+    rows = []
+    text = []
+    for check in said.checks:
+        sign, kind = _SIGNS[check.health]
+        fix = f"<br><b>→ {esc(check.fix)}</b>" if check.fix else ""
+        rows.append(
+            (
+                f'<span class="{kind}">{sign}</span>',
+                page.label(check.about),
+                page.free(esc(check.says) + fix),
+            )
+        )
+        text.append(f"{check.health.value:4}  {check.about:12}  {one_line(check.says)}")
+        if check.fix:
+            text.append(f"{' ' * 20}→ {one_line(check.fix)}")
+    verdict = "all is well" if said.ok else "something must be fixed"
+    return page.bundle(page.panel("Doctor", verdict, page.table(rows)), plain("\n".join(text)))

@@ -1,0 +1,196 @@
+"""Agents, nodes, callers and conversations as tables: for pages, and aligned for terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aios_nb.notebook.show import page
+from aios_nb.notebook.show.page import Bundle, dim, dot, esc
+from aios_nb.people.conversations import opened_by
+from aios_nb.people.layout import line_room, moment, size, table_lines
+from aios_nb.people.naming import NODE_SHOWN, came_along
+from aios_nb.site import CallerRow, Callers, ChatRow, Chats, Hit, Hits, Peer, Peers, Rows
+
+_ABOUT_TEXT = 100
+
+
+def hits(found: Hits) -> Bundle:
+    """Agents, with what they do, why they are here, and whether to trust them."""
+    if not found:
+        return nothing(found)
+    searched = found.query is not None
+    title = f"{len(found)} agent{'s' if len(found) > 1 else ''}"
+    body = page.table([_hit_cells(hit, searched=searched) for hit in found])
+    about = f"for “{found.query}”" if searched else "of this node"
+    return page.bundle(page.panel(title, about, body), _hits_text(found, searched=searched))
+
+
+def hit(found: Hit) -> Bundle:
+    """One of them."""
+    body = page.table([_hit_cells(found, searched=bool(found.row.score))])
+    return page.bundle(page.bare(body), repr(found))
+
+
+def _hit_cells(hit: Hit, *, searched: bool) -> Sequence[str]:
+    row = hit.row
+    place = f"<br>{dim(where(hit))}" if searched else ""
+    name = page.keep(f"<b>{esc(row.name)}</b>{place}")
+    why = f"<br>{dim(row.why)}" if row.why else ""
+    about = f"{esc(row.about or row.title)} {page.tags(row.tags)}{why}"
+    score = f"<br>{dim(f'score {row.score:.2f}')}" if searched and row.score else ""
+    return (dot("alive" if row.live else ""), name, page.free(about), _trust(hit) + score)
+
+
+def where(hit: Hit) -> str:
+    """Whose agent it is, in a few words."""
+    row = hit.row
+    if _is_mine(hit):
+        return "this notebook"
+    return " · ".join(filter(None, (row.node_name, row.node_id[:NODE_SHOWN])))
+
+
+def _is_mine(hit: Hit) -> bool:
+    try:
+        return hit.row.node_id == hit.site.client.node_id
+    except Exception:  # noqa: BLE001 - its node is stopped; then nobody's agents are here
+        return False
+
+
+def _trust(hit: Hit) -> str:
+    """Whether to trust it, at a glance; below, what else there is to know."""
+    row = hit.row
+    words = [f"v{row.version}"] if row.version else []
+    if row.changed:
+        sign = '<span class="warn-t">⚠ changed since you used it</span>'
+    elif _is_mine(hit):
+        if came_along(row.name, row.access):
+            return dim("built in")
+        sign = '<span class="ok-t">✓ yours</span>'
+        words.append(row.access)
+    else:
+        sign = '<span class="ok-t">✓ signed</span>' if row.verified else dim("not verified")
+    if row.talks:
+        words.append(f"{row.talks} talk{'s' if row.talks > 1 else ''}")
+    if not row.live:
+        words.append("not answering")
+    return f"{sign} {dim(' · '.join(words))}"
+
+
+def _hits_text(found: Hits, *, searched: bool) -> str:
+    rows = [hit.row for hit in found]
+    about = [(row.about or row.title)[:_ABOUT_TEXT] for row in rows]
+    ids = [row.name if _is_mine(hit) else f"{row.name}@{row.node_id[:12]}"
+           for row, hit in zip(rows, found, strict=True)]  # fmt: skip
+    if searched:
+        cells = [(name, f"{row.score:.2f}", " ".join(row.tags), said)
+                 for name, row, said in zip(ids, rows, about, strict=True)]  # fmt: skip
+        below = ["; ".join(filter(None, ("" if row.live else "may be away", row.why)))
+                 for row in rows]  # fmt: skip
+        return _text(("AGENT", "SCORE", "TAGS", "ABOUT"), cells, below)
+    own = [(name, row.version, row.access, " ".join(row.tags), said)
+           for name, row, said in zip(ids, rows, about, strict=True)]  # fmt: skip
+    return _text(("NAME", "VERSION", "ACCESS", "TAGS", "ABOUT"), own)
+
+
+def peers(found: Peers) -> Bundle:
+    if not found:
+        return nothing(found)
+    alive = sum(peer.state == "alive" for peer in found)
+    body = page.table(map(_peer_cells, found), ("", "node", "address", "latency", "agents", "link"))
+    about = f"{alive} alive"
+    title = f"{len(found)} other node{'s' if len(found) > 1 else ''}"
+    text = _text(
+        ("NAME", "STATE", "LATENCY", "AGENTS", "NODE ID", "ADDRESS"),
+        [(peer.name, page.word_for(peer.state), _latency(peer), peer.agents, peer.node_id, peer.url)
+         for peer in found],
+    )  # fmt: skip
+    return page.bundle(page.panel(title, about, body), text)
+
+
+def _peer_cells(peer: Peer) -> Sequence[str]:
+    name = f"<b>{esc(peer.name or 'a node')}</b><br>{page.mono(peer.node_id)}"
+    carried = f"{size(peer.sent)} sent, {size(peer.received)} received"
+    link = carried if peer.sent or peer.received else ""
+    state = "" if peer.state == "alive" else f"<br>{dim(page.word_for(peer.state))}"
+    return (
+        dot(peer.state),
+        page.free(name + state),
+        page.free(esc(peer.url or "not known")),
+        dim(_latency(peer)),
+        dim(peer.agents or ""),
+        dim(link),
+    )
+
+
+def _latency(peer: Peer) -> str:
+    return "" if peer.latency_ms is None else f"{peer.latency_ms:.1f} ms"
+
+
+def callers(found: Callers) -> Bundle:
+    if not found:
+        return nothing(found)
+    body = page.table(map(_caller_cells, found), ("caller", "calls", "time", "last", ""))
+    text = _text(
+        ("CALLER", "CALLS", "TIME", "LAST", ""),
+        [(row.id, row.calls, f"{row.seconds:.1f} s", moment(row.last_at or ""),
+          "blocked" if row.blocked else "") for row in found],
+    )  # fmt: skip
+    return page.bundle(page.panel("Callers", "busiest first", body), text)
+
+
+def _caller_cells(row: CallerRow) -> Sequence[str]:
+    shut = '<span class="bad-t">blocked</span>' if row.blocked else ""
+    return (
+        page.mono(row.id),
+        str(row.calls),
+        f"{row.seconds:.1f} s",
+        dim(moment(row.last_at or "")),
+        shut,
+    )
+
+
+def chats(found: Chats) -> Bundle:
+    if not found:
+        return nothing(found)
+    body = page.table(map(_chat_cells, found), ("conversation", "with", "messages", "last used"))
+    text = _text(
+        ("CONVERSATION", "LAST USED", "BY", "WITH", "TITLE"),
+        [(row.conversation, moment(row.updated_at), _by(row), _with(row), row.title)
+         for row in found],
+    )  # fmt: skip
+    return page.bundle(page.panel("Conversations", "the latest first", body), text)
+
+
+def _chat_cells(row: ChatRow) -> Sequence[str]:
+    by = _by(row)
+    opened = "" if by == "you" else f" {dim(f'opened by {by}')}"
+    title = f"<b>{esc(row.title[:80] or row.conversation)}</b>{opened}"
+    last = f"<br>{dim(row.last[:120])}" if row.last else ""
+    name = f"{title}{last}<br>{page.mono(row.conversation)}"
+    used = page.keep(dim(moment(row.updated_at)))
+    return page.free(name), esc(_with(row)), str(row.messages), used
+
+
+def _with(row: ChatRow) -> str:
+    return ", ".join(agent.partition("@")[0] for agent in row.agents)
+
+
+def _by(row: ChatRow) -> str:
+    return opened_by({"opener": row.opener, "parent": row.parent}) if row.opener else "you"
+
+
+def rows(found: Rows[object]) -> Bundle:
+    """Rows that are nothing special."""
+    text = str(found)
+    return page.bundle(page.bare(f'<pre class="p">{page.lines(text)}</pre>'), text)
+
+
+def nothing(found: Rows[object] | Hits | Peers | Callers | Chats) -> Bundle:
+    said = found.nothing
+    return page.bundle(page.bare(f'<div class="b">{dim(said)}</div>'), said)
+
+
+def _text(
+    head: Sequence[str], cells: Sequence[Sequence[object]], below: Sequence[str] = ()
+) -> str:  # fmt: skip
+    return "\n".join(table_lines(head, cells, below, room=line_room()))

@@ -1,0 +1,28 @@
+"""A reply that was shown while it was written: its cell does not show it once more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aios_nb.notebook.show import reply as face
+from aios_nb.notebook.show.live import has_page
+from aios_nb.people.naming import short
+from aios_nb.site import Reply
+
+
+class Told(Reply):
+    """What ``%aios ask`` gives back."""
+
+    cell: int = -1
+    """The cell that showed it."""
+    took_s: float | None = None
+
+    def show_again(self, shell: Any) -> None:
+        """As the result of a cell: in full, unless that cell has just shown it."""
+        from aios_nb.notebook.show.faces import cell_of
+
+        if cell_of(shell).number == self.cell:
+            if not has_page(shell):  # a terminal has written "Out[3]: " already
+                print(f"<reply of {short(self.agent)}>")  # noqa: T201
+            return
+        shell.display_pub.publish(data=face.reply(self, self.took_s), metadata={})

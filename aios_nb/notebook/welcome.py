@@ -1,0 +1,102 @@
+"""The one line that ``%load_ext`` shows, and that fills in as the node comes up."""
+
+from __future__ import annotations
+
+import html
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from aios_nb.notebook.hosted import reach
+from aios_nb.notebook.kernel import running_kernel
+from aios_nb.notebook.session import Session
+
+SETTLED_S = 30.0
+"""After this long the line stays as it is: it tells of the start, `%aios` of now."""
+HELP = "try %aios?"
+SHORT = 8
+"""Characters of a node's id that people are shown."""
+
+
+class Welcome:
+    """Shown in the cell that loads us. Elsewhere than in a kernel it is printed, and stays."""
+
+    def __init__(self, shell: Any, session: Session) -> None:
+        self._shell = shell
+        self._session = session
+        self._lock = threading.Lock()
+        self._until = time.monotonic() + SETTLED_S
+        self._told = Line(line(session))
+        self._pending = False
+        self._leaves: list[Callable[[], None]] = []
+        if running_kernel() is None:
+            print(self._told)  # noqa: T201 - a terminal has no display that could be updated
+            return
+        from IPython.display import display
+
+        self._handle: Any = display(self._told, display_id=True)  # type: ignore[no-untyped-call]
+        self._leaves = [
+            session.subscribe(self._refresh),
+            session.roster.subscribe(self._refresh),
+        ]
+        shell.events.register("post_run_cell", self._cell_ended)
+        self._refresh()
+
+    def close(self) -> None:
+        """Leave the line as it is."""
+        with self._lock:
+            leaves, self._leaves = self._leaves, []
+        for leave in leaves:
+            leave()
+        if leaves:
+            self._shell.events.unregister("post_run_cell", self._cell_ended)
+
+    def _refresh(self) -> None:
+        """On any thread. A line that says more than the last one takes its place."""
+        with self._lock:
+            now = Line(line(self._session))
+            too_late = not self._leaves or time.monotonic() > self._until
+            if too_late or str(now) == str(self._told) or self._session.state == "down":
+                return
+            self._told, self._pending = now, True
+            self._handle.update(now)
+
+    def _cell_ended(self, _: Any = None) -> None:
+        """In a cell of the person's: a saved notebook takes updates only from these."""
+        with self._lock:
+            if self._pending:
+                self._pending = False
+                self._handle.update(self._told)
+        if time.monotonic() > self._until:
+            self.close()
+
+
+class Line:
+    """One line of ours, as text and as HTML."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": self._text, "text/html": f"<div>{html.escape(self._text)}</div>"}
+
+
+def line(session: Session) -> str:
+    """How it stands with the node."""
+    if session.state == "failed":
+        return f"aios_nb: the node could not start: {session.problem()}; %aios up tries again"
+    node = session.site()
+    if node is None:
+        said = "your node is starting" if session.state == "starting" else "no node is running"
+        return f"aios_nb: {said}; {HELP}"
+    others = session.roster.alive
+    known = {0: "no other node known yet", 1: "1 other node known"}.get(
+        others, f"{others} other nodes known"
+    )
+    taken = f"; {node.sibling_of} is taken" if node.sibling_of else ""
+    who = f"{node.name} ({node.node_id[:SHORT]}{taken})"
+    return f"aios_nb: {who} is up at {node.url}, {reach(node.settings)}; {known}; {HELP}"

@@ -1,0 +1,279 @@
+"""AgentChat: a conversation with agents under a cell."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from aios_nb import parts
+from aios_nb.client import put_file
+from aios_nb.errors import AiosError, InvalidParams, NoSuchAgent, NotRunning, UsageError
+from aios_nb.notebook.kernel import unbound
+from aios_nb.notebook.widgets.items import as_plain
+from aios_nb.notebook.widgets.panel import Host, Panel, asset
+from aios_nb.notebook.widgets.requests import Requests
+from aios_nb.notebook.widgets.showing import Showing
+from aios_nb.notebook.widgets.talk import DEADLINE_S, Talk
+from aios_nb.site import Reply, Site
+
+START_S = 5.0
+"""How long a new chat waits for its conversation to be read, and a question for the node."""
+SAVED_ITEMS = 100
+SAVED_BYTES = 200_000
+SAVE_PAUSE_S = 2.0
+
+
+class AgentChat(Panel):
+    """A chat with an agent: goes on where the last one with it ended.
+
+    ``agent``: its name or id, the node's concierge without one. ``conversation``: that one.
+    ``new``: a new conversation. ``chat.ask("…")`` speaks in it from Python.
+    """
+
+    _esm = asset("common.js", "messages.js", "composer.js", "chat.js")
+    _css = asset("common.css", "chat.css")
+
+    def __init__(
+        self,
+        host: Host,
+        agent: str | None = None,
+        *,
+        conversation: str | None = None,
+        new: bool = False,
+    ) -> None:
+        self._agent = agent
+        self._conversation = conversation
+        self._new = new
+        self.talk: Talk | None = None
+        """The conversation as it is shown; None while there is no node. On the node's loop."""
+        self._told_head = b""
+        self._saving: asyncio.TimerHandle | None = None
+        self._saved_at = 0.0
+        self._requests = Requests(self)
+        self._showing = Showing(self)
+        super().__init__(host)
+        self.begin()
+        self._wait_for_start()
+
+    def _wait_for_start(self) -> None:
+        """Raises at once, where somebody can read it, for a name or an id that leads nowhere."""
+        site = self.host.site()
+        if site is None or site.loop.is_here():
+            return
+
+        async def started() -> Talk:
+            async with asyncio.timeout(START_S):
+                return await self._ready(site)
+
+        try:
+            talk = site.run(started)
+        except (TimeoutError, AiosError):
+            return  # it shows what is wrong
+        if isinstance(talk.problem, NoSuchAgent | InvalidParams) and not talk.agent:
+            self.close()
+            raise talk.problem
+
+    # From Python ---------------------------------------------------------------------------------
+
+    @property
+    def conversation(self) -> str | None:
+        """Its id, for ``node.history`` and others; None until something was said."""
+        talk = self.talk
+        return self._conversation if talk is None else talk.here.conversation
+
+    def ask(
+        self,
+        text: str,
+        *,
+        files: Sequence[parts.File | str | Path] = (),
+        deadline_s: float = DEADLINE_S,
+    ) -> Reply:
+        """Say it here and wait for the answer; ``@name`` asks that agent, as in the window.
+
+        Of several agents the first one's answer is returned; all are in the conversation.
+        """
+        site = self._site()
+        return site.run(lambda: self._ask(site, text, files, deadline_s))
+
+    async def ask_async(
+        self,
+        text: str,
+        *,
+        files: Sequence[parts.File | str | Path] = (),
+        deadline_s: float = DEADLINE_S,
+    ) -> Reply:
+        site = self._site()
+        return await site.on_loop(lambda: self._ask(site, text, files, deadline_s))
+
+    async def _ask(
+        self,
+        site: Site,
+        text: str,
+        files: Sequence[parts.File | str | Path],
+        deadline_s: float,
+    ) -> Reply:
+        talk = await self._ready(site)
+        refs = []
+        for one in files:
+            file = one if isinstance(one, parts.File) else parts.File(one)
+            refs.append(await put_file(site.client, file.content, file.name, file.mime))
+        replies = await talk.send(str(text), files=refs, deadline_s=deadline_s)
+        if not replies:
+            raise UsageError("nobody is there to answer", hint="name an agent: @name …")
+        try:
+            results = [await self._result(talk, reply["reply_id"]) for reply in replies]
+        except asyncio.CancelledError:
+            await asyncio.shield(talk.stop())
+            raise
+        return Reply.made(results[0], replies[0]["agent"], site)
+
+    async def _result(self, talk: Talk, reply_id: str) -> dict[str, Any]:
+        flow = talk.client.notices("chat.stream", message_id=reply_id, offset=0)
+        try:
+            result: dict[str, Any] = await flow.result()
+        finally:
+            flow.close()
+            await talk.here.settled(reply_id)
+        return result
+
+    def _site(self) -> Site:
+        """The running node; waits a little for one that is starting."""
+        came = threading.Event()
+        leave = self.host.subscribe(came.set)
+        try:
+            if self.host.site() is None and self.host.problem() == "starting":
+                came.wait(START_S)
+        finally:
+            leave()
+        site = self.host.site()
+        if site is None:
+            raise NotRunning(f"the node is not running: {self.host.problem()}", hint="%aios up")
+        return site
+
+    # The node ------------------------------------------------------------------------------------
+
+    async def attached(self, site: Site) -> None:
+        self._talk_on(site)
+
+    def detached(self, problem: str) -> None:
+        talk, self.talk = self.talk, None
+        if talk is not None:  # its tasks went with the node's loop
+            self._conversation = talk.here.conversation
+            self._agent = talk.wanted
+        super().detached(problem)
+
+    def _talk_on(self, site: Site) -> Talk:
+        talk = self.talk
+        if talk is None or talk.client is not site.client:
+            talk = self.talk = Talk(
+                site.client,
+                self._agent,
+                conversation=self._conversation,
+                new=self._new,
+                changed=self._changed,
+            )
+            self._told_head = b""
+            self.work(talk.start())
+        return talk
+
+    async def _ready(self, site: Site) -> Talk:
+        talk = self._talk_on(site)
+        await talk.ready.wait()
+        return talk
+
+    def _changed(self) -> None:
+        self.stir()
+        self._showing.changed()
+
+    def pour(self) -> Iterable[dict[str, Any]]:
+        talk = self.talk
+        if talk is None:
+            return
+        if talk.here.turned:
+            yield self._state(talk)
+            self._save_soon()
+            return
+        news, later = talk.here.transcript.news()
+        yield from news
+        head = talk.head()
+        told = msgspec.json.encode(head)
+        if told != self._told_head:
+            self._told_head = told
+            yield {"type": "head", "head": head}
+        if later:
+            self.stir()
+        if any(message["type"] != "grow" for message in news):
+            self._save_soon()
+
+    def _state(self, talk: Talk) -> dict[str, Any]:
+        """Everything, for a page that knows nothing."""
+        talk.here.turned = False
+        head = talk.head()
+        self._told_head = msgspec.json.encode(head)
+        items = [as_plain(item) for item in talk.here.transcript.whole()]
+        return {"type": "state", "head": head, "items": items}
+
+    # What a page shows that cannot ask -----------------------------------------------------------
+
+    def _save_soon(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._saving is None or self._saving.when() < loop.time() - SAVE_PAUSE_S:
+            at = max(loop.time(), self._saved_at + SAVE_PAUSE_S)
+            self._saving = loop.call_at(at, self._save)
+
+    def _save(self) -> None:
+        self._saving = None
+        self._saved_at = asyncio.get_running_loop().time()
+        talk = self.talk
+        if talk is None:
+            return
+        kept: list[dict[str, Any]] = []
+        room = SAVED_BYTES
+        for item in reversed(talk.here.transcript.sorted()[-SAVED_ITEMS:]):
+            plain = as_plain(item)
+            room -= len(msgspec.json.encode(plain))
+            if room < 0:
+                break
+            kept.append(plain)
+        saved = {"head": talk.head(), "items": kept[::-1]}
+        unbound(lambda: setattr(self, "saved", saved))
+
+    # What the page says --------------------------------------------------------------------------
+
+    async def receive(self, message: dict[str, Any], buffers: Sequence[bytes]) -> None:
+        site = self.host.site()
+        if site is None:
+            return
+        if message.get("type") in {"hello", "calm", "bye"}:
+            self._showing.heard(message)
+        talk = self._talk_on(site)
+        if message.get("type") == "hello":
+            self.tell(self._state(talk))
+        else:
+            await self._requests.take(talk, message, buffers)
+
+    # Without widgets, and in print ---------------------------------------------------------------
+
+    def _ipython_display_(self) -> None:
+        self._showing.display()
+
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        return self.mimebundle()
+
+    def mimebundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The widget; for who has none, the conversation as text and as HTML."""
+        bundle, metadata = super()._repr_mimebundle_() or ({}, {})
+        return {**bundle, **self._showing.bundle()}, metadata
+
+    def close(self) -> None:
+        self._showing.close()
+        talk, self.talk = self.talk, None
+        site = self.host.site()
+        if talk is not None and site is not None:
+            self._hand_over(site, talk.close)
+        super().close()

@@ -1,0 +1,228 @@
+"""One conversation, read from its end and followed: rows as they are logged, replies as they grow.
+
+What there is to show is in ``transcript``. Lives on the node's loop, over a ``SiteClient``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from aios_nb.bell import Bell
+from aios_nb.client import SiteClient
+from aios_nb.envelope import now_iso
+from aios_nb.errors import RpcError
+from aios_nb.notebook.widgets.contents import said_by_agent
+from aios_nb.notebook.widgets.errands import Errands
+from aios_nb.notebook.widgets.items import Item, Writing
+from aios_nb.notebook.widgets.transcript import Transcript, is_under_way
+
+PAGE = 100
+"""Rows of the log that are read at a time, the newest first."""
+SETTLE_S = 10.0
+"""An answer is in the log before it is told; the log's own word of it may come a moment later."""
+
+
+class Following:
+    """At most one conversation at a time; ``enter`` turns to another one."""
+
+    def __init__(
+        self,
+        client: SiteClient,
+        me: str,
+        node_name: Callable[[str], str],
+        changed: Callable[[], None],
+    ) -> None:
+        """``changed``: called whenever there is something new to show."""
+        self._client = client
+        self._me = me
+        self._node_name = node_name
+        self._tell = changed
+        self.conversation: str | None = None
+        """None until something is said."""
+        self.title = ""
+        self.agents: list[str] = []
+        self.transcript = Transcript(me, node_name)
+        self.has_earlier = False
+        """There is more of it before what was read."""
+        self.turned = True
+        """Another conversation, or more of it, than a page was told of."""
+        self.sent: set[str] = set()
+        """Messages that were sent from here: who sends them listens to the replies."""
+        self._errands = Errands()
+        self._news = Bell()
+
+    # Coming and going --------------------------------------------------------------------------
+
+    async def enter(self, conversation: str) -> None:
+        """Read the end of it and follow it from there."""
+        flow = self._client.notices("chat.watch", conversation=conversation)
+        last = (await flow.result())["seq"]
+        page, rows = await self._read(conversation, max(0, last - PAGE), last)
+        self.leave()
+        self.conversation, self.title, self.agents = conversation, page["title"], page["agents"]
+        self.transcript.default = self.agents[0] if self.agents else ""
+        for row in rows:
+            self.transcript.take(row)
+        self.has_earlier = bool(rows) and rows[0]["seq"] > 1
+        for row in self.transcript.under_way():
+            self._errands.run(self._attach(row))
+
+        async def follow() -> None:
+            async for row in flow:
+                self._take(row)
+
+        self._errands.run(follow())
+        self.changed()
+
+    def leave(self) -> None:
+        """Follow nothing; what runs, runs on."""
+        self._errands.drop()
+        self.conversation, self.title, self.agents = None, "", []
+        self.transcript = Transcript(self._me, self._node_name)
+        self.has_earlier, self.turned = False, True
+        self.changed()
+
+    async def earlier(self) -> None:
+        """Read one page more before what is here."""
+        if self.conversation is None or not self.has_earlier:
+            return
+        transcript, first = self.transcript, self.transcript.first_seq
+        _, rows = await self._read(self.conversation, max(0, first - 1 - PAGE), first - 1)
+        if transcript is self.transcript and first == transcript.first_seq:
+            self.transcript = transcript.prepend(rows)
+            self.has_earlier = self.transcript.first_seq > 1
+            self.turned = True
+            self.changed()
+
+    async def close(self) -> None:
+        await self._errands.close()
+
+    def changed(self) -> None:
+        """There is something new to show."""
+        for item_id in self.transcript.unparsed:
+            self._errands.run(self._parse(item_id))
+        self.transcript.unparsed.clear()
+        self._tell()
+        self._news.ring()
+
+    async def _read(
+        self, conversation: str, after: int, upto: int
+    ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Rows beyond ``after`` up to one; a page ends early where texts are long."""
+        rows: list[dict[str, Any]] = []
+        while True:
+            page = await self._client.call(
+                "chat.history", conversation=conversation, after=after, limit=max(1, upto - after)
+            )
+            came = [row for row in page["messages"] if row["seq"] <= upto]
+            rows += came
+            if not came or came[-1]["seq"] >= upto:
+                return page, rows
+            after = came[-1]["seq"]
+
+    async def _parse(self, item_id: str) -> None:
+        """A long text, beside the loop."""
+        transcript = self.transcript
+        item = transcript.items.get(item_id)
+        if item is not None:
+            text = item.text
+            transcript.parsed(item_id, text, await asyncio.to_thread(said_by_agent, text))
+            self.changed()
+
+    # What comes in -----------------------------------------------------------------------------
+
+    def _take(self, row: dict[str, Any]) -> None:
+        self.transcript.take(row)
+        if row["kind"] in {"join", "leave"}:
+            others = [agent for agent in self.agents if agent != row["ref"]]
+            self.agents = [*others, row["ref"]] if row["kind"] == "join" else others
+        elif is_under_way(row) and row["message_id"] not in self.sent:
+            self._errands.run(self._attach(row))
+        self.changed()
+
+    async def _attach(self, row: dict[str, Any]) -> None:
+        """Listen to the replies to a message that was not sent from here.
+
+        A repeat of it starts nothing and names its replies. One that was sent to a single agent,
+        or by another caller, cannot be repeated: the first can be listened to all the same.
+        """
+        message_id, waits = row["message_id"], row["status"] == "accepted"
+        try:
+            posted = await self._client.call(
+                "chat.post",
+                conversation=row["conversation"],
+                text=row["text"],
+                files=row["files"],
+                message_id=message_id,
+            )
+        except RpcError:
+            self.transcript.stand_in(message_id, row["at"])
+            self.changed()
+            await self._listen_to_one(message_id)
+        else:
+            for reply in posted["replies"]:
+                self.listen(message_id, reply["agent"], reply["reply_id"], waits=waits)
+
+    async def _listen_to_one(self, message_id: str) -> None:
+        """The same without knowing who answers: the log says it at the end."""
+        transcript = self.transcript
+        flow = self._client.notices("chat.stream", message_id=message_id, offset=0)
+        writing: Writing | None = None
+        try:
+            async for delta in flow:
+                reply_id = delta["reply_id"]
+                if writing is None and delta["text"]:
+                    agent = transcript.default
+                    writing = transcript.begin(message_id, agent, reply_id, now_iso(), waits=False)
+                    if writing is None:
+                        return  # somebody else listens already
+                transcript.write(reply_id, delta["text"], delta.get("progress"))
+                self.changed()
+        except RpcError:
+            return  # not ours to hear, or it failed: its rows will tell
+        finally:
+            flow.close()
+
+    def listen(self, message_id: str, agent: str, reply_id: str, *, waits: bool = False) -> None:
+        """Show a reply while it is written. ``waits``: it has not begun, for all one knows."""
+        elsewhere = agent.partition("@")[2] != self._client.node_id
+        writing = self.transcript.begin(
+            message_id, agent, reply_id, now_iso(), waits=waits or elsewhere
+        )
+        if writing is not None:
+            self._errands.run(self._stream(reply_id, writing))
+            self.changed()
+
+    async def _stream(self, reply_id: str, writing: Writing) -> None:
+        question: dict[str, str] = {}
+        while True:
+            flow = self._client.notices(
+                "chat.stream", message_id=reply_id, offset=writing.length, **question
+            )
+            try:
+                async for delta in flow:
+                    self.transcript.write(reply_id, delta["text"], delta.get("progress"))
+                    self.changed()
+                result = await flow.result()
+            except RpcError:
+                return  # why is in the log
+            finally:
+                flow.close()
+            if result["status"] != "input_required":
+                return
+            question = {"question": result["question"]}
+
+    async def settled(self, reply_id: str) -> Item | None:
+        """The reply as the log has it, or its question; None if neither is there soon."""
+        until = asyncio.get_running_loop().time() + SETTLE_S
+        while (left := until - asyncio.get_running_loop().time()) > 0:
+            items = self.transcript.items
+            if reply_id in items and reply_id not in self.transcript.writing:
+                return items[reply_id]
+            asks = [one for one in items.values() if one.question and one.reply == reply_id]
+            if asks:
+                return asks[0]
+            await self._news.wait(left)
+        return None

@@ -1,0 +1,153 @@
+"""What a page may ask of a chat: one method for each type of message, ``on_`` and its name."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Protocol
+
+from aios_nb.client import get_file
+from aios_nb.errors import AiosError, UsageError
+from aios_nb.notebook.widgets import printed
+from aios_nb.notebook.widgets.panel import PAUSE_S
+from aios_nb.notebook.widgets.talk import Talk
+from aios_nb.notebook.widgets.uploads import Uploads
+from aios_nb.richtext import one_line
+
+Message = dict[str, Any]
+
+CHUNK_BYTES = 1 << 20
+"""Of a file on its way to a page: what follows a large one need not wait for all of it."""
+DRAFT_CHARS = 8
+"""A draft shorter than this says nothing about who could help."""
+
+
+class Page(Protocol):
+    """The part of a panel that answers."""
+
+    def tell(self, message: Message, *buffers: bytes) -> None: ...
+    def work(self, job: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]: ...
+
+
+class Requests:
+    """Does what pages ask for, in the conversation of ``talk``. Lives on the node's loop."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._uploads = Uploads()
+        self._helping: asyncio.Task[Any] | None = None
+
+    async def take(self, talk: Talk, message: Message, buffers: Sequence[bytes]) -> None:
+        """Do it; what is no message of ours is ignored."""
+        kind = str(message.get("type"))
+        if kind == "upload":  # its pieces must stay in order: nothing is waited for before
+            await self._refusing(
+                "unloadable", message, self._uploads.take(talk.client, message, buffers)
+            )
+            return
+        do: Callable[[Talk, Message], Awaitable[None]] | None = getattr(self, f"on_{kind}", None)
+        if do is not None:
+            await talk.ready.wait()
+            await do(talk, message)
+
+    async def _refusing(self, word: str, message: Message, job: Awaitable[Any]) -> None:
+        """What has an id of the page's own is refused under that id."""
+        try:
+            await job
+        except AiosError as error:
+            said = {"text": one_line(error.message), "hint": one_line(error.hint or "")}
+            self._page.tell({"type": word, "id": message.get("id"), **said})
+
+    # Saying something --------------------------------------------------------------------------
+
+    async def on_send(self, talk: Talk, message: Message) -> None:
+        async def send() -> None:
+            files = [await self._uploads.done(str(one)) for one in message.get("files") or ()]
+            await talk.send(
+                str(message["text"]),
+                message_id=str(message["id"]),
+                files=files,
+                mentioned=dict(message.get("mentioned") or {}),
+            )
+
+        await self._refusing("refused", message, send())
+
+    async def on_again(self, talk: Talk, message: Message) -> None:
+        text = message.get("text")
+        again = talk.again(
+            str(message["of"]),
+            message_id=str(message["id"]),
+            text=None if text is None else str(text),
+        )
+        await self._refusing("refused", message, again)
+
+    async def on_answer(self, talk: Talk, message: Message) -> None:
+        async def answer() -> None:
+            await talk.answer(str(message["reply"]), str(message["question"]), str(message["text"]))
+            self._page.tell({"type": "taken", "id": message["id"]})
+
+        await self._refusing("refused", message, answer())
+
+    async def on_stop(self, talk: Talk, _: Message) -> None:
+        await talk.stop()
+
+    # While something is typed ------------------------------------------------------------------
+
+    async def on_complete(self, talk: Talk, message: Message) -> None:
+        typed = str(message.get("typed", ""))
+        rows = await talk.company.complete(typed, talk.members())
+        self._page.tell({"type": "complete", "typed": typed, "rows": rows})
+
+    async def on_drafting(self, talk: Talk, message: Message) -> None:
+        """Who could help with what is being typed; the latest draft counts."""
+        if self._helping is not None:
+            self._helping.cancel()
+        draft = str(message.get("text", "")).strip()
+
+        async def help_with() -> None:
+            rows = []
+            if len(draft) >= DRAFT_CHARS:
+                rows = await talk.company.helpful(draft, talk.members())
+            self._page.tell({"type": "helpers", "rows": rows})
+
+        self._helping = self._page.work(help_with())
+
+    # The conversation as a thing ---------------------------------------------------------------
+
+    async def on_earlier(self, talk: Talk, _: Message) -> None:
+        await talk.here.earlier()
+
+    async def on_chats(self, talk: Talk, _: Message) -> None:
+        self._page.tell({"type": "chats", "rows": await talk.chats()})
+
+    async def on_open(self, talk: Talk, message: Message) -> None:
+        await talk.open(str(message["conversation"]))
+
+    async def on_new(self, talk: Talk, _: Message) -> None:
+        await talk.fresh()
+
+    async def on_rename(self, talk: Talk, message: Message) -> None:
+        await talk.rename(one_line(str(message["title"])))
+
+    async def on_delete(self, talk: Talk, message: Message) -> None:
+        await talk.delete(str(message["conversation"]))
+        if message.get("listed"):
+            await self.on_chats(talk, message)
+
+    async def on_export(self, talk: Talk, message: Message) -> None:
+        made = await talk.export(str(message["form"]))
+        about = {"type": "export", "name": made["name"], "mime": made["mime"]}
+        self._page.tell(about, made["text"].encode())
+
+    async def on_fetch(self, talk: Talk, message: Message) -> None:
+        """A file of the conversation, piece by piece."""
+        wanted = str(message["sha256"])
+        file = talk.here.transcript.file(wanted)
+        if file is None:
+            raise UsageError("that file is not in this conversation")
+        content = await get_file(talk.client, file)
+        shown = printed.is_picture(file) and printed.looks_like(content, file["mime"])
+        about = {"type": "file", "sha256": wanted, "size": len(content), "picture": shown}
+        for offset in range(0, len(content) or 1, CHUNK_BYTES):
+            self._page.tell({**about, "offset": offset}, content[offset : offset + CHUNK_BYTES])
+            await asyncio.sleep(PAUSE_S)

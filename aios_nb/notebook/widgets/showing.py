@@ -1,0 +1,162 @@
+"""A chat as a cell's output: the widget, and beside it the conversation in print, kept up to date.
+
+What a cell displays is saved with the notebook as it was when it was displayed. So it is displayed
+under an id and updated: at the end of a cell where no page is there (papermill), else when nobody
+types and nothing is being written, because a page draws an updated output anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from aios_nb.client import get_file
+from aios_nb.errors import AiosError
+from aios_nb.notebook.widgets import printed
+from aios_nb.notebook.widgets.items import Item
+
+if TYPE_CHECKING:
+    from aios_nb.notebook.widgets.chat import AgentChat
+    from aios_nb.notebook.widgets.talk import Talk
+
+CALM_S = 3.0
+"""After the last change, before an output that somebody looks at is drawn anew."""
+SNAPSHOT_S = 5.0
+PICTURE_BYTES = 300_000
+"""Of one picture in a saved notebook; a larger one is named."""
+PICTURES_BYTES = 2_000_000
+"""Of all pictures in one saved conversation."""
+
+
+class Showing:
+    """Where and how one chat is displayed."""
+
+    def __init__(self, chat: AgentChat) -> None:
+        self._chat = chat
+        self._display_id = ""
+        self._shell: Any = None
+        self._version = 0
+        """Of the conversation; raised with every change of it."""
+        self._printed = 0
+        """The version that was displayed last."""
+        self._restless: set[str] = set()
+        """Views that somebody types in."""
+        self._met = False
+        """Whether a page has ever said a word."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._bundle: dict[str, str] = {}
+        self._talk: Talk | None = None
+        """The conversation as it was last; without a node, that is what there is."""
+
+    # What is displayed -------------------------------------------------------------------------
+
+    def display(self) -> None:
+        """Put it under the cell that runs; called where that cell is."""
+        from IPython import get_ipython
+
+        self._shell = get_ipython()
+        if self._shell is None:
+            print(self.bundle()["text/plain"])  # noqa: T201 - a plain Python prompt
+            return
+        if not self._display_id:
+            self._display_id = secrets.token_hex(8)
+            self._shell.events.register("post_run_cell", self._cell_ended)
+        self._publish(update=False)
+
+    def _publish(self, *, update: bool) -> None:
+        self._printed = self._version
+        bundle, metadata = self._chat.mimebundle()
+        transient = {"display_id": self._display_id}
+        self._shell.display_pub.publish(bundle, metadata, transient=transient, update=update)
+
+    def bundle(self) -> dict[str, str]:
+        """The conversation as it is now, as text and as HTML."""
+        site, talk = self._chat.host.site(), self._chat.talk or self._talk
+        if talk is not None:
+            with contextlib.suppress(AiosError):  # stopped in the meantime
+                if site is None or site.loop.is_here() or self._chat.talk is None:
+                    self._bundle = _print(talk, talk.here.transcript.sorted(), {})
+                else:
+                    self._bundle = site.run(lambda: _printed(talk))
+        if not self._bundle:
+            why = f"AgentChat: the node is not running ({self._chat.host.problem()})"
+            return {"text/plain": why, "text/html": printed.as_html(why, (), {})}
+        return self._bundle
+
+    # When --------------------------------------------------------------------------------------
+
+    def changed(self) -> None:
+        """There is something new; on the node's loop."""
+        self._talk = self._chat.talk
+        self._version += 1
+        self._soon()
+
+    def heard(self, message: Mapping[str, Any]) -> None:
+        """A page said hello or bye, or whether somebody types in it; on the node's loop."""
+        view = str(message.get("view", ""))
+        self._met = True
+        if message["type"] == "calm" and not message.get("calm"):
+            self._restless.add(view)
+        else:
+            self._restless.discard(view)
+            self._soon()
+
+    def _soon(self) -> None:
+        if not self._display_id or not self._met:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(CALM_S, self._update)
+
+    def _update(self) -> None:
+        self._timer = None
+        talk = self._chat.talk
+        at_work = talk is None or bool(talk.here.transcript.writing)
+        if self._version == self._printed or self._restless or at_work:
+            return
+
+        async def update() -> None:
+            if talk is not None:
+                self._bundle = await _printed(talk)
+                self._publish(update=True)
+
+        self._chat.work(update())
+
+    def _cell_ended(self, *_: Any) -> None:
+        """On the kernel's thread, while what is displayed still belongs to the cell."""
+        if not self._met and self._version != self._printed:
+            self._publish(update=True)
+
+    def close(self) -> None:
+        if self._shell is not None:
+            with contextlib.suppress(ValueError):
+                self._shell.events.unregister("post_run_cell", self._cell_ended)
+
+
+async def _printed(talk: Talk) -> dict[str, str]:
+    """With its pictures."""
+    pictures: dict[str, bytes] = {}
+    room = PICTURES_BYTES
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(SNAPSHOT_S):
+            await talk.ready.wait()
+            for item in reversed(talk.here.transcript.sorted()):
+                for file in item.files:
+                    if printed.is_picture(file) and file["size"] <= min(room, PICTURE_BYTES):
+                        with contextlib.suppress(AiosError):
+                            pictures[file["sha256"]] = await get_file(talk.client, file)
+                            room -= file["size"]
+    return await asyncio.to_thread(_print, talk, talk.here.transcript.sorted(), pictures)
+
+
+def _print(talk: Talk, items: Sequence[Item], pictures: Mapping[str, bytes]) -> dict[str, str]:
+    name = (talk.agent or talk.wanted).partition("@")[0]
+    title = talk.here.title or f"Chat with {name}"
+    return {
+        "text/plain": printed.as_text(title, items),
+        "text/html": printed.as_html(title, items, pictures),
+    }

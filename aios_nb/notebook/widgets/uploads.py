@@ -1,0 +1,71 @@
+"""Files on their way from a page: in pieces, and then on the node."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aios_nb.client import SiteClient, put_file
+from aios_nb.errors import TooLarge, UsageError
+from aios_nb.parts import FILE_LIMIT_BYTES
+
+HELD_BYTES = 100 << 20
+"""Of files that are not on the node yet, together."""
+
+
+class Uploads:
+    """By the ids that the page gave them. Lives on the node's loop."""
+
+    def __init__(self) -> None:
+        self._pieces: dict[str, bytearray] = {}
+        self._files: dict[str, asyncio.Future[dict[str, Any]]] = {}
+
+    async def take(
+        self, client: SiteClient, message: Mapping[str, Any], buffers: Sequence[bytes]
+    ) -> None:
+        """The next piece of a file; the last one puts it on the node."""
+        upload = str(message["id"])
+        self._future(upload)
+        try:
+            held = self._add(upload, buffers)
+            if message.get("last"):
+                del self._pieces[upload]
+                name, mime = str(message["name"]), str(message.get("mime") or "")
+                file = await put_file(client, bytes(held), name, mime or "application/octet-stream")
+                self._settle(upload, file)
+        except Exception as error:
+            self._pieces.pop(upload, None)
+            self._settle(upload, error)
+            raise
+
+    def _add(self, upload: str, buffers: Sequence[bytes]) -> bytearray:
+        held = self._pieces.setdefault(upload, bytearray())
+        for piece in buffers:
+            held += piece
+        if len(held) > FILE_LIMIT_BYTES:
+            raise TooLarge(f"a file may have {FILE_LIMIT_BYTES >> 20} MB at most")
+        if sum(map(len, self._pieces.values())) > HELD_BYTES:
+            raise TooLarge("too many files at once", hint="send some of them first")
+        return held
+
+    async def done(self, upload: str) -> dict[str, Any]:
+        """The file as a message refers to it, when it is on the node."""
+        if upload not in self._files:
+            raise UsageError("a file did not arrive", hint="attach it again")
+        return await asyncio.shield(self._files[upload])
+
+    def _future(self, upload: str) -> asyncio.Future[dict[str, Any]]:
+        if upload not in self._files:
+            self._files[upload] = asyncio.get_running_loop().create_future()
+        return self._files[upload]
+
+    def _settle(self, upload: str, outcome: dict[str, Any] | Exception) -> None:
+        future = self._future(upload)
+        if future.done():
+            return
+        if isinstance(outcome, Exception):
+            future.set_exception(outcome)
+            future.exception()  # told to the page; nobody need ask for it again
+        else:
+            future.set_result(outcome)

@@ -1,0 +1,105 @@
+"""Tab behind ``%aios`` and ``%%agent``."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from IPython.core.completer import provisionalcompleter
+
+import aios_nb as aios
+from aios_nb.notebook.parser import COMMANDS
+from tests.notebook.consoles import CEILING_S, Console, console
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    with console(tmp_path_factory.mktemp("completion")) as made:
+        yield made
+
+
+def tab(page: Console, text: str) -> list[str]:
+    """The whole line as it would be with each completion; nothing else may be among them."""
+    with provisionalcompleter():
+        found = list(page.shell.Completer.completions(text, len(text)))
+    assert all(one.end == len(text) for one in found)
+    return [text[: one.start] + one.text for one in found]
+
+
+def eventually(page: Console, text: str, wanted: str) -> list[str]:
+    """What is known behind the scenes is known soon."""
+    deadline = time.monotonic() + CEILING_S
+    while wanted not in (found := tab(page, text)):
+        assert time.monotonic() < deadline, found
+        time.sleep(0.02)
+    return found
+
+
+def test_commands_options_and_their_values(page: Console):
+    assert tab(page, "%aios ") == [f"%aios {name}" for name in COMMANDS]
+    assert tab(page, "%aios se") == ["%aios search"]
+    assert tab(page, "x = %aios ca") == ["x = %aios card", "x = %aios callers"]
+    assert tab(page, "first = 1\nx = %aios dow") == ["first = 1\nx = %aios down"]
+    assert tab(page, "%aios up --jo") == ["%aios up --join"]
+    assert tab(page, "%aios up --name a --n") == ["%aios up --name a --network"]
+    assert tab(page, "%aios help exp") == ["%aios help export"]
+    assert tab(page, "%%aios as") == ["%%aios ask"]
+    assert tab(page, "%%agent adder --access p") == [
+        "%%agent adder --access private",
+        "%%agent adder --access public",
+    ]
+    assert "%%agent adder --about" in tab(page, "%%agent adder --")
+
+
+def test_agents_come_from_what_is_known(page: Console):
+    @aios.agent
+    def zebra(text: str) -> str:
+        return text
+
+    node_id = aios.node().node_id
+    found = eventually(page, "%aios ask ze", "%aios ask zebra")
+    assert found == ["%aios ask zebra", f"%aios ask zebra@{node_id}"]
+    assert tab(page, f"%aios ask zebra@{node_id[:4]}") == [f"%aios ask zebra@{node_id}"]
+    assert tab(page, "%aios card --x zeb") == tab(page, "%aios card --x zeb")
+    assert tab(page, "%%aios ask zebr")[0] == "%%aios ask zebra"
+    assert tab(page, "%aios withdraw ze") == ["%aios withdraw zebra"]
+    aios.node().withdraw("zebra")
+    deadline = time.monotonic() + CEILING_S
+    while tab(page, "%aios withdraw zebr") == ["%aios withdraw zebra"]:
+        assert time.monotonic() < deadline
+
+
+def test_conversations_and_variables(page: Console):
+    reply = page.good("%aios ask echo remember").value
+    page.good("weather = 'sunny'")
+    for line in ("%aios history ", "%aios export ", "%aios rename "):
+        found = eventually(page, line, f"{line}{reply.conversation}")
+        assert f"{line}last" in found
+    assert tab(page, "%aios ask echo it is {wea") == ["%aios ask echo it is {weather}"]
+    assert tab(page, "%%aios ask echo\nit is {wea") == ["%%aios ask echo\nit is {weather}"]
+
+
+def test_other_lines_are_left_alone(page: Console):
+    page.good("aios_value = 1")
+    assert tab(page, "aios_val") == ["aios_value"]
+    assert "%aios" in tab(page, "%aio")
+    assert tab(page, "%nothing ask ec") != ["%nothing ask echo"]
+
+
+def test_a_node_that_hangs_does_not_hold_up_the_tab(page: Console):
+    release, held = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        held.set()
+        release.wait(CEILING_S)
+
+    aios.node().loop.loop.call_soon_threadsafe(hang)
+    assert held.wait(CEILING_S)
+    try:
+        assert "%aios ask echo" in tab(page, "%aios ask ec")
+        assert "%aios history last" in tab(page, "%aios history ")
+        assert not release.is_set()
+    finally:
+        release.set()

@@ -1,0 +1,158 @@
+"""``%load_ext aios_nb`` in a shell without a kernel, and what its line of welcome says."""
+
+from __future__ import annotations
+
+import sys
+import types
+from pathlib import Path
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+import aios_nb as aios
+from aios_nb.config import Settings
+from aios_nb.errors import AiosError, NotRunning, UsageError
+from aios_nb.notebook import hosted, welcome
+from aios_nb.notebook.hosted import host_of, reach
+from aios_nb.notebook.session import session_of
+from aios_nb.site import Site
+
+
+def test_loading_prints_one_line_and_starts_a_node(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+):
+    shell.run_line_magic("load_ext", "aios_nb")
+
+    said = capsys.readouterr().out
+    assert said.count("\n") == 1
+    assert "%aios?" in said
+    assert aios.node().ask("echo", "here") == "here"
+    assert session_of(shell).node() is aios.node()
+
+
+def test_loading_twice_is_one_node_and_one_of_everything(shell: InteractiveShell):
+    before = _in_place(shell)
+    shell.run_line_magic("load_ext", "aios_nb")
+    node, once = aios.node(), _in_place(shell)
+    aios.load_ipython_extension(shell)
+
+    assert aios.node() is node
+    assert _in_place(shell) == once != before
+
+
+def test_unloading_takes_everything_out_and_stops_the_node(shell: InteractiveShell):
+    before = _in_place(shell)
+    shell.run_line_magic("load_ext", "aios_nb")
+    aios.node()
+    shell.run_line_magic("unload_ext", "aios_nb")
+
+    assert _in_place(shell) == before
+    assert Site.chat_face is None
+    assert not hasattr(AiosError, "_render_traceback_")
+    with pytest.raises(NotRunning):
+        aios.node()
+
+
+def test_reloading_is_a_new_node_with_the_same_agents(shell: InteractiveShell):
+    shell.run_line_magic("load_ext", "aios_nb")
+    first = aios.node()
+
+    @aios.agent
+    async def greet(text: str) -> str:
+        return f"hello {text}"
+
+    shell.run_line_magic("reload_ext", "aios_nb")
+    second = aios.node()
+
+    assert not first.running
+    assert (second.name, second.node_id) != ("", first)
+    assert second.node_id == session_of(shell).node().node_id
+    assert second.ask("greet", "Ada") == "hello Ada"
+
+
+def test_without_a_kernel_there_is_no_kernel_engine(shell: InteractiveShell):
+    shell.run_line_magic("load_ext", "aios_nb")
+
+    with pytest.raises(UsageError, match="notebook extension"):
+        aios.agent(name="x", engine="kernel")(lambda text: text)
+
+
+def _in_place(shell: InteractiveShell) -> tuple[object, ...]:
+    """What an extension adds to."""
+    formatter = shell.display_formatter
+    return (
+        sorted(shell.magics_manager.magics["line"]),
+        sorted(shell.magics_manager.magics["cell"]),
+        len(shell.Completer.custom_matchers),
+        {name: len(each) for name, each in shell.events.callbacks.items()},
+        len(formatter.mimebundle_formatter.deferred_printers),
+    )
+
+
+# The line ------------------------------------------------------------------------------------
+
+
+def test_the_line_fills_in(shell: InteractiveShell):
+    session = session_of(shell)
+    assert welcome.line(session) == "aios_nb: no node is running; try %aios?"
+    node = aios.up(name="alice")
+
+    assert welcome.line(session) == (
+        f"aios_nb: alice ({node.node_id[:8]}) is up at {node.url}, reachable from this machine; "
+        "no other node known yet; try %aios?"
+    )
+
+
+def test_the_line_says_why_a_node_could_not_start(shell: InteractiveShell, aios_home: Path):
+    aios_home.write_text("in the way")
+    shell.run_line_magic("load_ext", "aios_nb")
+
+    with pytest.raises(NotRunning, match="could not start") as failed:
+        session_of(shell).node()
+    assert "\n" not in str(failed.value)
+    assert session_of(shell).state == "failed"
+    assert "could not start" in welcome.line(session_of(shell))
+
+
+def test_the_line_is_escaped():
+    shown = welcome.Line("<script>")._repr_mimebundle_()
+
+    assert shown == {"text/plain": "<script>", "text/html": "<div>&lt;script&gt;</div>"}
+
+
+# Reach ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (Settings(), "reachable from this machine"),
+        (Settings(host="0.0.0.0", allow_hosts=("pc.lan",)), "from this network as pc.lan"),
+        (Settings(host="0.0.0.0", public_url="https://a.example"), "everywhere as https://a.ex"),
+    ],
+)
+def test_the_reach_is_said_in_words(settings: Settings, said: str):
+    assert said in reach(settings, {})
+
+
+@pytest.mark.parametrize(
+    ("environ", "host"),
+    [
+        ({}, None),
+        ({"JUPYTERHUB_USER": "ada"}, "JupyterHub"),
+        ({"JUPYTERHUB_USER": "ada", "BINDER_REQUEST": "v2/gh/a/b"}, "Binder"),
+    ],
+)
+def test_a_hosted_kernel_is_known_by_its_environment(environ: dict[str, str], host: str | None):
+    assert host_of(environ) == host
+    assert ("nobody can call in" in reach(Settings(), environ)) is (host is not None)
+
+
+def test_colab_is_known_by_its_package(monkeypatch: pytest.MonkeyPatch):
+    google, colab = types.ModuleType("google"), types.ModuleType("google.colab")
+    google.__path__ = []  # type: ignore[attr-defined]
+    colab.__spec__ = types.SimpleNamespace()  # type: ignore[assignment]
+    monkeypatch.setitem(sys.modules, "google", google)
+    monkeypatch.setitem(sys.modules, "google.colab", colab)
+
+    assert host_of({}) == hosted.COLAB

@@ -1,0 +1,101 @@
+"""Errors in cells: one line, no traceback, and the cell fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import aios_nb as aios
+from aios_nb.errors import AiosError, NoSuchAgent
+from aios_nb.notebook.commands import finding
+from tests.notebook.consoles import Console, console
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    with console(tmp_path_factory.mktemp("failures")) as made:
+        made.good("import aios_nb as aios")
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("%aios serch x", "there is no %aios serch (did you mean search?)"),
+        ("%aios ask ecko hi", "no such agent: ecko (did you mean echo?)"),
+        ("%aios ask qqq hi", "no such agent: qqq (`%aios agents` lists them)"),
+        ("%aios ask echo", "nothing to ask (%aios ask AGENT TEXT, or %%aios ask AGENT)"),
+        ("x = 1\naios.node().ask('ecko', 'x')\nx = 2", "no such agent: ecko (did you mean echo?)"),
+        ("await aios.node().ask_async('ecko', 'x')", "no such agent: ecko (did you mean echo?)"),
+        (
+            "aios.node().ask(print, 'x')",
+            "print is not an agent of this program (name it as a text)",
+        ),
+        ("%aios history nothing", "no such conversation: nothing"),
+    ],
+)
+def test_an_error_is_one_line_that_says_what_to_do(page: Console, cell: str, said: str):
+    assert page.error(cell).startswith(said)
+
+
+def test_an_agents_failure_and_a_deadline_say_what_to_type(page: Console):
+    @aios.agent
+    def failing(text: str) -> str:
+        raise ValueError("a \x1b[31mred\x1b[0m <b>word</b>")
+
+    @aios.agent
+    async def late(text: str) -> str:
+        import asyncio
+
+        await asyncio.Event().wait()
+        return text
+
+    line = page.error("%aios ask failing x")
+    assert line.startswith("failing failed: ValueError: a ")
+    assert "\x1b" not in line
+    assert "--deadline SECONDS" in page.error("%aios ask --deadline 0.2 late x")
+
+
+def test_the_error_itself_travels_on_and_can_be_caught(page: Console):
+    ran = page.good(
+        "from aios_nb.errors import NoSuchAgent\n"
+        "try:\n    %aios ask ecko x\n"
+        "except NoSuchAgent as error:\n    caught = error.data['near']\ncaught"
+    )
+    assert ran.value == ["echo"]
+
+
+def test_debug_has_the_traceback(page: Console):
+    page.error("def deep():\n    aios.node().ask('ecko', 'x')\ndeep()")
+    shown = page.good("%aios debug").text
+    assert "in deep" in shown
+    assert "NoSuchAgent" in shown
+    assert shown.count("Traceback (most recent call last)") == 1
+
+
+def test_a_mistake_of_our_own_is_one_line_too_and_debug_shows_where(
+    page: Console, monkeypatch: pytest.MonkeyPatch
+):
+    def broken(_: object) -> None:
+        raise LookupError("gone\nwrong")
+
+    monkeypatch.setattr(finding, "agents", broken)
+    assert page.error("%aios agents") == "LookupError: gone wrong (%aios debug shows where)"
+    assert "broken(_)" in page.good("%aios debug").text
+
+
+def test_other_errors_are_shown_as_ever(page: Console):
+    ran = page.run("def deep():\n    {}['x']\ndeep()")
+    assert "in deep" in ran.printed
+    assert "KeyError" in ran.printed
+
+
+def test_unloading_gives_tracebacks_back(page: Console):
+    page.good("%unload_ext aios_nb")
+    ran = page.run("from aios_nb.errors import NoSuchAgent\nraise NoSuchAgent('x')")
+    assert "Traceback" in ran.printed
+    assert not hasattr(AiosError, "_render_traceback_")
+    page.shell.run_line_magic("load_ext", "aios_nb")
+    assert page.error("raise NoSuchAgent('x')") == "x"
+    assert issubclass(NoSuchAgent, AiosError)

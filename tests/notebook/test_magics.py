@@ -1,0 +1,282 @@
+"""``%aios`` and ``%%aios`` in a real shell with a real node."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+import aios_nb as aios
+from aios_nb.notebook.show import progress
+from aios_nb.site import Reply
+from tests.notebook.consoles import CEILING_S, Console, console
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    with console(tmp_path_factory.mktemp("magics")) as made:
+        yield made
+
+
+# Asking ----------------------------------------------------------------------------------------
+
+
+def test_an_answer_is_shown_once_and_given_back(page: Console):
+    ran = page.good("%aios ask echo it's **fine**")
+    assert [bundle["text/plain"] for bundle in ran.shown] == ["it's **fine**"]
+    assert "<strong>fine</strong>" in ran.html
+    assert isinstance(ran.value, Reply)
+    assert ran.value == "it's **fine**"
+    assert ran.value.ask("more") == "more"
+
+
+def test_a_variable_takes_the_answer_and_shows_it_later(page: Console):
+    ran = page.good("answer = %aios ask echo hello")
+    assert ran.text == "hello"
+    assert page.names["answer"] == "hello"
+    assert page.good("answer").text == "hello"
+    in_one_cell = page.good("answer = %aios ask echo once\nanswer")
+    assert in_one_cell.text == "once"
+
+
+def test_a_terminal_gets_the_text_as_it_comes_and_no_second_copy(
+    page: Console, capsys: pytest.CaptureFixture[str]
+):
+    said = page.terminal("%aios ask echo hello there", capsys)
+    assert said.startswith("hello there\n")
+    assert said.count("hello there") == 1
+    assert "hello there" in page.terminal("_", capsys)
+
+
+def test_braces_take_variables_and_nothing_else(page: Console):
+    page.good("who = 'Ada'\nbrace = '{who}'")
+    asked = '%aios ask echo {who}, {brace}: {"a": 1} {nobody} {In} {who.upper()} {1 + 1} $who'
+    assert page.good(asked).text == 'Ada, {who}: {"a": 1} {nobody} {In} {who.upper()} {1 + 1} $who'
+    local = "def f():\n    who = 'Bob'\n    got = %aios ask echo {who}\n    return got\nf()"
+    assert page.good(local).value == "Bob"
+
+
+def test_a_cell_is_asked_as_it_is_written(page: Console):
+    ran = page.good("%%aios ask echo\nfirst line\n    indented {who}\n")
+    assert ran.value == "first line\n    indented Ada"
+    assert page.error("%%aios peers\nx").startswith("%aios peers takes no cell")
+
+
+def test_an_agent_that_asks_back_is_answered(page: Console):
+    @aios.agent
+    async def polite(text: str, ctx: Any) -> str:
+        return f"hello {await ctx.ask_user('your name?')}"
+
+    ran = page.good("reply = %aios ask polite hi")
+    assert "your name?" in ran.text
+    assert 'reply.answer("…")' in ran.text
+    assert "reply.answer(&quot;…&quot;)" in ran.html
+    assert page.good("reply.answer('Ada')").text == "hello Ada"
+
+
+def test_options_go_on_in_a_conversation_with_a_file(page: Console, tmp_path: Path):
+    @aios.agent
+    def reads(text: str, ctx: Any) -> str:
+        return f"{len(ctx.messages)} {ctx.read(ctx.files[0]).decode()}" if ctx.files else "first"
+
+    (tmp_path / "note.txt").write_text("in the file")
+    first = page.good("%aios ask reads one").value
+    page.names["note"] = tmp_path / "note.txt"
+    second = page.good(f"%aios ask --conversation last --file {tmp_path / 'note.txt'} reads two")
+    assert second.text == "2 in the file"
+    assert second.value.conversation == first.conversation
+
+
+def test_a_long_stream_is_shown_in_few_updates_and_complete(page: Console):
+    tokens = [f"word{number} " for number in range(6000)]
+
+    @aios.agent
+    async def burst(text: str) -> Any:
+        for token in tokens:
+            yield token
+
+    ran = page.good("%aios ask burst go")
+    assert ran.text == "".join(tokens).rstrip("\n")
+    assert "word0 " in ran.html
+    assert "word5999" in ran.html
+    assert ran.updates < 100
+    assert len(ran.shown) == 1
+
+
+def test_who_waits_sees_how_far_the_agent_is_and_nothing_stays_behind(page: Console):
+    @aios.agent
+    def slow(text: str, ctx: Any) -> str:
+        ctx.progress("page 2 of 4", 0.5)
+        return f"{page.shows('page 2 of 4 (50%)')} {page.shows('width:50%')}"
+
+    assert page.good("%aios ask slow x").text == "True True"
+    ran = page.good(
+        "import aios_nb as aios\nfor _ in range(2): got = aios.node().ask('slow', 'x')\ngot"
+    )
+    assert ran.text == "True True"
+    assert [bundle for bundle in ran.shown if "asking" in str(bundle)] == []
+    places = {output["transient"]["display_id"] for output in page.outputs if "transient" in output}
+    assert len(places) == 1, "all waits of a cell share one"
+
+
+def test_an_interrupt_stops_the_wait_and_the_work_and_the_node_lives(page: Console):
+    stopped = threading.Event()
+
+    @aios.agent
+    async def forever(text: str) -> Any:
+        yield "so far "
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    def interrupt() -> None:
+        assert page.shows("so far")
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    ran = page.run("%aios ask forever x")
+    assert not ran.ok
+    assert "KeyboardInterrupt" in ran.printed
+    assert stopped.wait(CEILING_S)
+    assert page.shows("stopped")
+    assert page.good("%aios ask echo on").text == "on"
+
+
+# Looking ---------------------------------------------------------------------------------------
+
+
+def test_status_says_what_there_is_to_know(page: Console):
+    text = page.good("%aios").text
+    for word in ("address", "reach", "peers", "agents", "callers", "limits", "nest-asyncio not"):
+        assert word in text
+    assert page.node.url in text
+    assert "reachable from this machine" in text
+    assert page.good("%aios status").html.count("<tr>") >= 7
+
+
+def test_a_search_is_a_table_and_its_rows_can_be_asked(page: Console):
+    @aios.agent(about="Adds the numbers in a sentence", tags=["math"])
+    def adder(text: str) -> int:
+        return sum(int(word) for word in text.split() if word.isdigit())
+
+    ran = page.good("hits = %aios search numbers in a sentence -n 3\nhits")
+    assert ran.text.splitlines()[0].split() == ["AGENT", "SCORE", "TAGS", "ABOUT"]
+    assert "text match: numbers" in ran.text
+    assert "<table" in ran.html
+    hits = page.names["hits"]
+    assert hits[0].ask("2 and 2") == "4"
+    assert hits.df()["name"][0] == "adder"
+    assert "numbers" in repr(hits[0])
+    assert "adder" in page.good("hits[0]").html
+    assert "nothing found" in page.good("%aios search zzzzqqq").text
+
+
+def test_agents_cards_and_callers(page: Console):
+    assert "echo" in page.good("%aios agents").text
+    card = page.good("%aios card echo")
+    assert "yours, not published" in card.text
+    assert "Answers with your own words" in card.html
+    page.good("%aios ask echo x")
+    callers = page.good("%aios callers")
+    assert page.node.node_id in callers.text
+    assert callers.value.df()["calls"][0] >= 1
+    assert "no other node" in page.good("%aios peers").text
+
+
+def test_the_widgets_have_a_text_where_there_is_no_page(page: Console):
+    for line in ("%aios chat echo", "%aios hub", "%aios network", "aios.node().agents()[0].chat()"):
+        ran = page.good(line)
+        assert any("text/plain" in bundle and "text/html" in bundle for bundle in ran.shown), line
+    assert "did you mean echo" in page.error("%aios chat ecko")
+
+
+# Conversations ---------------------------------------------------------------------------------
+
+
+def test_conversations_are_listed_shown_renamed_exported_and_deleted(page: Console, tmp_path: Path):
+    reply = page.good("%aios ask echo keep *this*").value
+    chats = page.good("%aios chats")
+    assert reply.conversation in chats.text
+    assert chats.value.df()["conversation"][0] == reply.conversation
+    assert "Sums of May" in page.good("%aios rename last Sums of May").text
+    history = page.good("%aios history sums of may")
+    assert "keep *this*" in history.text
+    assert "<em>this</em>" in history.html
+    assert len(history.value.df()) == 2
+    for form in ("md", "json", "ipynb"):
+        page.good(f"%aios export last {tmp_path}/talk.{form}")
+    assert "keep *this*" in (tmp_path / "talk.md").read_text()
+    assert json.loads((tmp_path / "talk.json").read_text())["title"] == "Sums of May"
+    nbformat.validate(nbformat.read(tmp_path / "talk.ipynb", 4))
+    assert "exists" in page.error(f"%aios export last {tmp_path}/talk.md")
+    page.good(f"%aios export last {tmp_path}/talk.md --force")
+    assert ".md, .json or .ipynb" in page.error(f"%aios export last {tmp_path}/talk.txt")
+    assert "is deleted" in page.good("%aios delete Sums of May").text
+    assert "no such conversation" in page.error(f"%aios history {reply.conversation}")
+
+
+# Rights, checks, running -----------------------------------------------------------------------
+
+
+def test_nodes_are_shut_out_and_let_in_by_their_whole_id(page: Console):
+    stranger = "b" * 32
+    page.good(f"%aios block someone@{stranger}")
+    assert page.node.callers()[-1].blocked
+    page.good(f"%aios allow {stranger}")
+    assert not any(row.blocked for row in page.node.callers())
+    assert "all 32 characters; `%aios callers`" in page.error("%aios block bob")
+
+
+def test_withdrawing_names_near_ones(page: Console):
+    @aios.agent
+    def passing(text: str) -> str:
+        return text
+
+    assert "did you mean passing" in page.error("%aios withdraw pasing")
+    assert "no longer offered" in page.good("%aios withdraw passing").text
+    assert "no such agent" in page.error("%aios ask passing x")
+
+
+def test_doctor_log_and_help(page: Console, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("AIOS_HOME", str(page.home))
+    checkup = page.good("%aios doctor")
+    assert checkup.value.ok
+    assert "proved its key" in checkup.text
+    page.good(
+        "import logging\nlogging.getLogger('aios_nb.test').warning('a \\x1b[31mred\\x1b[0m line')"
+    )
+    assert page.good("%aios log -n 1").text.endswith("a red line")
+    assert "search WORDS [-n N]" in page.good("%aios help").text
+    assert "--deadline" in page.good("%aios help ask").text
+    assert "--access" in page.good("%aios help %%agent").text
+
+
+def test_a_node_goes_down_and_comes_up_with_choices(page: Console, capsys):
+    page.good("%aios down")
+    assert "not running" in page.good("%aios").text
+    assert "%aios up starts it" in page.error("%aios ask echo x")
+    up = page.good("%aios up --name bob --network lab")
+    assert "node bob" in up.text
+    assert "network lab" in up.text
+    assert aios.node().name == "bob"
+    assert "bob" in page.error("%aios up --name alice")
+    page.good("%aios down\n%aios up --name again")
+    assert page.good("%aios ask echo back").text == "back"
+
+
+def test_a_wait_for_a_starting_node_is_told(page: Console, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(progress, "AFTER_S", 0.0)
+    page.good("%aios down")
+    ran = page.good("get_ipython()._aios_session.start()\nx = %aios ask echo hello")
+    assert page.names["x"] == "hello"
+    assert any("waiting for the node" in str(output["data"]) for output in page.outputs)
+    assert "hello" in ran.text
+    assert "waiting" not in ran.text

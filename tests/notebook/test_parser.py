@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from aios_nb.errors import UsageError
+from aios_nb.notebook import helptext
+from aios_nb.notebook.filling import filled
+from aios_nb.notebook.parser import COMMANDS, OFFER, parse, read
+
+
+def given(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value not in (None, [], False)}
+
+
+@pytest.mark.parametrize(
+    ("line", "command", "values"),
+    [
+        ("", "status", {}),
+        ("ask echo it's fine", "ask", {"agent": "echo", "text": "it's fine"}),
+        ("ask calc -5 + 3", "ask", {"agent": "calc", "text": "-5 + 3"}),
+        ("ask  echo   two  spaces ", "ask", {"agent": "echo", "text": "two  spaces"}),
+        ('ask echo "quoted as a whole"', "ask", {"agent": "echo", "text": "quoted as a whole"}),
+        ('ask echo "a" and "b"', "ask", {"agent": "echo", "text": '"a" and "b"'}),
+        (
+            "ask --deadline 5 echo --conversation=last hi --there",
+            "ask",
+            {"agent": "echo", "text": "hi --there", "deadline": 5.0, "conversation": "last"},
+        ),
+        ("ask echo -- --deadline 5", "ask", {"agent": "echo", "text": "--deadline 5"}),
+        ("search sum up -n 3", "search", {"words": "sum up", "limit": 3}),
+        ("search -n=3 what's up", "search", {"words": "what's up", "limit": 3}),
+        ("export 'my talk' out file.md --force", "export",
+         {"c": "my talk", "file": "out file.md", "force": True}),
+        ("up --join a --join b#c --port 80", "up", {"join": ["a", "b#c"], "port": 80}),
+        ("chat", "chat", {}),
+        ("CHAT echo --new", "chat", {"agent": "echo", "new": True}),
+    ],
+)  # fmt: skip
+def test_a_line_says_what_it_says(line: str, command: str, values: dict[str, Any]):
+    parsed = parse(line)
+    assert parsed.command.name == command
+    assert given(parsed.values) == values
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("serch x", "did you mean search"),
+        ("nothing like it", "%aios? lists all"),
+        ("card", "needs AGENT"),
+        ("card a b", "too many words"),
+        ("search", "needs WORDS"),
+        ("ask echo --deadlin 5 hi", "did you mean --deadline"),
+        ("agents --all", "takes no options"),
+        ("up --port x", "not a port"),
+        ("up --name", "--name needs NAME"),
+        ("search x -n 1000", "between 1 and 200"),
+    ],
+)
+def test_a_wrong_line_is_told_in_one(line: str, said: str):
+    with pytest.raises(UsageError) as caught:
+        parse(line)
+    assert said in str(caught.value)
+
+
+def test_values_of_an_agents_options_need_no_quotes():
+    line = "my-agent --about Adds numbers, it's fine --tags math, sums --access known --idempotent"
+    assert given(read(OFFER, line).values) == {
+        "name": "my-agent",
+        "about": "Adds numbers, it's fine",
+        "tags": ["math", "sums"],
+        "access": "known",
+        "idempotent": True,
+    }
+    with pytest.raises(UsageError, match="did you mean known"):
+        read(OFFER, "x --access knwn")
+    with pytest.raises(UsageError, match="does not know --abut"):
+        read(OFFER, "x --abut what")
+
+
+def test_help_tells_of_every_command_and_every_option():
+    everything = helptext.overview()
+    for name, command in COMMANDS.items():
+        assert f"\n  {name}" in everything
+        assert command.about in everything
+        alone = helptext.of(name)
+        for option in command.options:
+            assert all(flag in alone for flag in option.flags)
+            assert option.about in alone
+        for example in command.examples:
+            line = example.partition("%aios ")[2] or example
+            assert parse(line).command is command
+    assert all(option.flags[-1] in helptext.offering() for option in OFFER.options)
+    assert max(map(len, everything.splitlines())) <= 100
+
+
+def test_only_names_of_variables_are_filled_in():
+    names = {"who": "Ada", "n": 3, "_": "last", "größe": 7}
+    text = '{who} {n} {_} {größe} {who.upper} {n + 1} {} {{who}} {"a": 1} {missing} ${x}'
+    assert filled(text, names) == (
+        'Ada 3 last 7 {who.upper} {n + 1} {} {Ada} {"a": 1} {missing} ${x}'
+    )
+    assert filled("{who}", {"who": "local"}, names) == "local"
+    assert filled("{a}", {"a": "{who}"}, names) == "{who}"
