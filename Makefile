@@ -6,17 +6,20 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
+# Most tests wait for each other's processes: three at a time keep two cores busy.
+WORKERS ?= 3
+
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench browser clean
+.PHONY: help run test check format bench browser screenshots matrix clean
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/.lab  ## Set everything up and open JupyterLab on the quickstart
 	$(BIN)/aios-nb lab
 
-test: $(VENV)/.dev check $(if $(wildcard tests/browser),browser)  ## Set everything up and run all tests
-	$(BIN)/python -m pytest
+test: $(VENV)/.dev check browser  ## Set everything up and run all tests
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 check: $(VENV)/.dev  ## Lint, formatting, types, and which room may import which
 	$(BIN)/ruff check
@@ -30,6 +33,22 @@ format: $(VENV)/.dev  ## Format the code and fix what can be fixed
 
 bench: $(VENV)/.dev  ## Measure, as ratios to a baseline in the same run
 	$(BIN)/aios-nb bench
+
+screenshots: $(VENV)/.dev browser  ## Take the README's pictures again, in a real JupyterLab
+	$(BIN)/python -m tests.browser.screenshots
+
+# The newest ipykernel is in the environment; an older one goes before it on the path, by itself:
+# what it needs is there.
+IPYKERNELS := 6.31 7.3
+matrix: $(VENV)/.dev $(IPYKERNELS:%=$(VENV)/ipykernel-%) browser  ## Test notebooks and browser with older ipykernels
+	@for version in $(IPYKERNELS); do \
+		echo "ipykernel $$version"; \
+		AIOS_IPYKERNEL=$$version PYTHONPATH=$(abspath $(VENV))/ipykernel-$$version \
+			$(BIN)/python -m pytest tests/notebook $(wildcard tests/browser) || exit 1; \
+	done
+
+$(VENV)/ipykernel-%: $(VENV)/.pip
+	$(BIN)/python -m pip install --quiet --no-deps --target $@ 'ipykernel==$*.*'
 
 clean:  ## Remove the virtual environment and caches
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
@@ -53,7 +72,7 @@ $(VENV)/.pip:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	@touch $@
 
-# Playwright drives the system's own browser; the tests in tests/browser look for the same names.
+# Playwright drives the system's own browser; tests/browser/browser.py looks for the same names.
 HAS_BROWSER = command -v chromium || command -v chromium-browser || command -v google-chrome
 browser:  ## Install Chromium for the browser tests, when the system lets us
 	@($(HAS_BROWSER)) >/dev/null && exit 0; \

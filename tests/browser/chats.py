@@ -1,0 +1,81 @@
+"""A chat in a page, by the words a person has for its parts; and agents to chat with."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator, expect
+
+from tests.browser.notebook import Notebook
+
+LOAD = "%load_ext aios_nb"
+AGENTS = """
+import asyncio
+import aios_nb as aios
+
+@aios.agent(about="Says six thousand words in one breath")
+async def burst(text):
+    for nr in range(6000):
+        yield f"w{nr} "
+
+@aios.agent(about="Says what it was told")
+def parrot(text):
+    return f"you said {text}"
+
+@aios.agent(about="Counts to nine, and does not end")
+async def counter(text):
+    for nr in range(10):
+        yield f"{nr} "
+        await asyncio.sleep(0.05)
+    await asyncio.sleep(600)
+
+tries = []
+
+@aios.agent(about="Fails the first time")
+def moody(text):
+    tries.append(text)
+    if len(tries) == 1:
+        raise ValueError("not today")
+    return "all right then"
+
+TABLE = "| a | b |\\n|--|--:|\\n| x | 1 |"
+CODE = "import math\\nprint(math.tau)"
+
+@aios.agent(about="Shows all it can")
+def painter(text):
+    import pandas as pd
+    from matplotlib.figure import Figure
+    figure = Figure(figsize=(4, 2))
+    figure.add_subplot().plot([1, 3, 2])
+    said = f"**Three** things, with `code`:\\n\\n```python\\n{CODE}\\n```\\n\\n{TABLE}"
+    return said, pd.DataFrame({"city": ["Oslo", "Rome"], "rain": [7.5, 3.25]}), figure
+"""
+BUSY = """
+import time
+for _ in range(1200):
+    time.sleep(0.05)
+"""
+"""A minute, unless interrupted."""
+
+
+class Chat:
+    """The chat that a cell shows."""
+
+    def __init__(self, book: Notebook, nr: int) -> None:
+        self.root = book.output(nr).locator(".aios-chat")
+        self.message = self.root.get_by_role("combobox", name="Message")
+        self.log = self.root.get_by_role("log")
+        self.articles = self.log.get_by_role("article")
+
+    def button(self, name: str) -> Locator:
+        return self.root.get_by_role("button", name=name, exact=True)
+
+    def say(self, text: str) -> None:
+        self.message.fill(text)
+        self.message.press("Enter")
+
+    def last(self) -> Locator:
+        return self.articles.last
+
+    def ended(self, name: str, status: str = "") -> None:
+        """Wait until the last message is this agent's, and has come to this end."""
+        expect(self.last()).to_have_attribute("aria-label", name)
+        expect(self.last()).to_have_attribute("data-status", status)
