@@ -14,6 +14,7 @@ from aios_nb.bench.scenarios import (
     joiner,
     levels,
     links,
+    notebook,
     rpc,
     search,
     startup,
@@ -32,6 +33,7 @@ TINY = {
     startup: {"LOAD_S": 0.05},
     links: {"IDLE_LINKS": 5, "SETTLE_S": 0.0, "WINDOW_S": 0.05, "STREAMS": ((1, 400), (3, 20))},
     search: {"QUICK_COUNTS": (300,), "QUICK_QUESTIONS": 30},
+    notebook: {"ASKED": 3},
     village: {"QUICK_NODES": 3, "STOPPED_S": 0.5},
     streams: {"SHAPES": ((1, 20), (3, 5))},
 }

@@ -11,6 +11,7 @@ from aios_nb.bench.scenarios.gossip import GOSSIP
 from aios_nb.bench.scenarios.joiner import JOINER
 from aios_nb.bench.scenarios.levels import LEVELS, SPAWN
 from aios_nb.bench.scenarios.links import LINKS
+from aios_nb.bench.scenarios.notebook import NOTEBOOK
 from aios_nb.bench.scenarios.peer import PEER
 from aios_nb.bench.scenarios.rpc import CHAT, RPC
 from aios_nb.bench.scenarios.search import SEARCH
@@ -20,5 +21,5 @@ from aios_nb.bench.scenarios.village import VILLAGE
 
 SCENARIOS: tuple[Scenario, ...] = (
     RPC, CHAT, STREAM, PEER, FAR, LINKS, CROWDS, DHT, GOSSIP, JOINER, VILLAGE, STORE, BUSY, LEVELS,
-    SPAWN, STARTUP, SEARCH,
+    SPAWN, STARTUP, SEARCH, NOTEBOOK,
 )  # fmt: skip
