@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from aios_nb.store import Store
 from tests.clock import Clock
 from tests.sites import TestSite
+
+settings.register_profile("busy", deadline=None)  # how long an example takes is the machine's affair
+settings.load_profile("busy")
 
 SPEAKS_FOR_THE_USER = ("AIOS_NODE", "JPY_SESSION_NAME")
 """Variables that would lead a test to a node, or a name, of the person who runs it."""

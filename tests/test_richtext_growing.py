@@ -158,8 +158,8 @@ def test_a_long_answer_costs_what_it_is_long(name: str, monkeypatch: pytest.Monk
 def test_what_was_read_of_one_passage_is_not_shown_in_the_next():
     tree, page = Growing(), Page()
     for letter in "abc":
-        for _ in range(60):
-            page.take(tree.feed(f"{letter} *{letter}*\n" * 40))
+        for _ in range(30):
+            page.take(tree.feed(f"{letter} *{letter}*\n" * 80))
             assert set(flat(page.blocks[-1:])) <= set(f"{letter}* \n")
         page.take(tree.feed("\n"))
     page.take(tree.end())

@@ -21,6 +21,7 @@ _BLOCK = (
     f"margin:6px 0;padding:8px 10px;overflow:auto;border:1px solid {_EDGE};border-radius:7px;"
     f"background:{_SHADE};color:inherit;font:12px/1.5 {_MONO};white-space:pre"
 )
+_BARE = "background:none;padding:0;color:inherit;font:inherit"  # Jupyter shades it once more
 _CELL = f"border:1px solid {_EDGE};padding:3px 8px;vertical-align:top;text-align:"
 _LIST = "margin:2px 0 6px;padding-left:22px"
 _COLOURS = {
@@ -38,7 +39,7 @@ _ALWAYS: dict[str, list[_Element]] = {
     "i": [("em", {})],
     "s": [("del", {})],
     "code": [("code", {"style": _CODE})],
-    "pre": [("pre", {"class": "aios-code", "style": _BLOCK}), ("code", {})],
+    "pre": [("pre", {"class": "aios-code", "style": _BLOCK}), ("code", {"style": _BARE})],
     "quote": [
         (
             "blockquote",

@@ -141,22 +141,22 @@ def m1(**changed: bytes) -> bytes:
     return b"".join(parts.values())
 
 
-@pytest.mark.parametrize(
-    "first",
-    [
-        m1(v=b"\0"),
-        m1(v=b"\x02"),
-        m1(net=b"\x05other"),
-        m1(net=b"\x04Main"),
-        m1(net=b"\x00"),
-        m1(net=b"\xffmain"),
-        m1(keys=b"\0" * 64),
-        m1(keys=b"\x01" + b"\0" * 63),
-        m1()[:-1],
-        m1() + b"\0",
-        b"",
-    ],
-)
+WRONG_FIRST = {
+    "version 0": m1(v=b"\0"),
+    "version 2": m1(v=b"\x02"),
+    "another network": m1(net=b"\x05other"),
+    "a network in capitals": m1(net=b"\x04Main"),
+    "no network": m1(net=b"\x00"),
+    "a network too long": m1(net=b"\xffmain"),
+    "no keys": m1(keys=b"\0" * 64),
+    "a key of small order": m1(keys=b"\x01" + b"\0" * 63),
+    "too short": m1()[:-1],
+    "too long": m1() + b"\0",
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("first", WRONG_FIRST.values(), ids=WRONG_FIRST)
 def test_a_wrong_first_message_is_not_answered(pair, first):
     async def run():
         async with pair() as (_, b), Attacker(b.port) as attacker:
