@@ -13,7 +13,8 @@ from aios_nb.store import Store
 from tests.clock import Clock
 from tests.sites import TestSite
 
-settings.register_profile("busy", deadline=None)  # how long an example takes is the machine's affair
+# How long an example takes is the machine's affair.
+settings.register_profile("busy", deadline=None)
 settings.load_profile("busy")
 
 SPEAKS_FOR_THE_USER = ("AIOS_NODE", "JPY_SESSION_NAME")

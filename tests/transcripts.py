@@ -16,7 +16,17 @@ _ID = re.compile(
 _SHORT = re.compile(r"@[a-z2-7]{12}\b")
 _URL = re.compile(r"http://127\.0\.0\.1:\d+")
 _MOMENTARY = frozenset(
-    {"at", "created_at", "updated_at", "last_at", "uptime_s", "seconds", "latency_ms", "record"}
+    {
+        "at",
+        "created_at",
+        "updated_at",
+        "last_at",
+        "uptime_s",
+        "seconds",
+        "latency_ms",
+        "record",
+        "score",  # words alone are counted until the model is read
+    }
 )
 """Fields that are never the same twice: only whether they are there is told."""
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z| UTC)?")

@@ -91,6 +91,7 @@ class Log:
         self._shelf = Shelf()
         self._sides = Sides(store)
         self._touched: dict[int, int] = {}
+        self._touching: asyncio.Future[None] | None = None
         self._news = Bell()
         newest = store.read("SELECT coalesce(max(cursor), 0) FROM events")[0][0]
         self.cursor: int = max(newest, int(self.meta("cursor_floor") or 0))
@@ -400,6 +401,8 @@ class Log:
     async def save_touched(self) -> None:
         """Write down which conversations were used last; ``chat.list`` sorts by it."""
         if not self._touched:
+            if self._touching is not None:  # by another call: read when it is written
+                await asyncio.wait([self._touching])
             return
         touched, self._touched = self._touched, {}
         upto = self.cursor
@@ -409,11 +412,15 @@ class Log:
                 tx.execute("UPDATE conversations SET touched = ? WHERE n = ?", (cursor, n))
             tx.execute("INSERT OR REPLACE INTO meta VALUES ('touched_upto', ?)", (upto,))
 
+        self._touching = writing = self.store.write(apply)
         try:
-            await self.store.write(apply)
+            await writing
         except BaseException:
             self._touched = {**touched, **self._touched}
             raise
+        finally:
+            if self._touching is writing:
+                self._touching = None
 
     def _repair_touched(self) -> None:
         """After a crash: use the events since the last time it was written down."""

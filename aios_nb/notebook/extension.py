@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from aios_nb.notebook import completion, engine, failures, show
+from aios_nb.notebook import completion, engine, failures, questions, show
 from aios_nb.notebook.magics import AiosMagics
 from aios_nb.notebook.session import Session, session_of
 from aios_nb.notebook.welcome import Welcome
@@ -23,6 +23,7 @@ def load(shell: Any) -> None:
         show.install(shell),
         failures.install(shell, session),
         completion.install(shell, session),
+        questions.install(shell),
         _register_magics(shell, session),
     ]
     session.start()

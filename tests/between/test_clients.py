@@ -70,11 +70,11 @@ def chapter(work: Chapter) -> Chapter:
 
 @chapter
 async def looking(w: World) -> None:
-    for method in ("node.info", "node.callers", "agents.list", "chat.list", "tokens.list"):
-        await w.tell.call(method)
     await w.tell.call("agents.card", agent="spell")
     await w.tell.call("agents.card", agent="far-spell")
     await w.tell.call("agents.card", agent=w.far("far-spell"))
+    for method in ("node.info", "node.callers", "agents.list", "chat.list", "tokens.list"):
+        await w.tell.call(method)  # with the link to the other node up: it is counted
     await w.tell.call("node.peers")
     await w.tell.call("agents.search", query="word after word")
     await w.tell.call("agents.search", query="word", limit=0)

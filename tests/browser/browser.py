@@ -36,7 +36,7 @@ def find_browser() -> str | None:
 class Chromium:
     """A browser. Its pages share one cache, so the second notebook opens much faster."""
 
-    def __init__(self, executable: str, lab: Lab) -> None:
+    def __init__(self, executable: str, lab: Lab, scale: float = 1.0) -> None:
         self.lab = lab
         self._playwright = sync_playwright().start()
         try:
@@ -48,6 +48,7 @@ class Chromium:
             raise
         self._context = self._browser.new_context(
             viewport={"width": WIDE[0], "height": WIDE[1]},
+            device_scale_factor=scale,
             permissions=["clipboard-read", "clipboard-write"],
             reduced_motion="reduce",
         )
@@ -62,11 +63,11 @@ class Chromium:
 
 
 @contextmanager
-def workshop(executable: str, folder: Path) -> Iterator[Chromium]:
+def workshop(executable: str, folder: Path, scale: float = 1.0) -> Iterator[Chromium]:
     """A browser and the JupyterLab it looks at; both start at once, and end together."""
     lab = Lab(folder)
     try:
-        chromium = Chromium(executable, lab)
+        chromium = Chromium(executable, lab, scale)
         try:
             lab.wait()
             yield chromium

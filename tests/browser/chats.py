@@ -36,6 +36,12 @@ def moody(text):
         raise ValueError("not today")
     return "all right then"
 
+@aios.agent(about="Reads files, and asks what to do with them")
+def reader(text, ctx):
+    file = ctx.files[0]
+    wish = ctx.ask_user(f"What about {file.name}?")
+    return f"{wish}: {ctx.read(file).decode()}"
+
 TABLE = "| a | b |\\n|--|--:|\\n| x | 1 |"
 CODE = "import math\\nprint(math.tau)"
 

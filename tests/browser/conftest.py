@@ -17,6 +17,16 @@ HERE = Path(__file__).parent
 OPENED = pytest.StashKey[list[Notebook]]()
 
 
+TIMEOUT_S = 300
+"""For a test that hangs. Each loads JupyterLab, which alone takes a minute on a busy machine."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.timeout(TIMEOUT_S))
+
+
 @pytest.fixture(scope="package")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
     """Gone when the folder is done: its loop would stand in the way of other tests' own."""
@@ -76,5 +86,6 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
             report.sections.append(("the page said", "\n".join(book.problems)))
             shutil.copyfile(book.lab.log, _artifacts() / f"FAILED-{name}.log")
             if not book.page.is_closed():
+                report.sections.append(("the node's log", "\n".join(book.log()[-40:])))
                 report.sections.append(("picture", str(book.shot(f"FAILED-{name}-{nr}"))))
     return report

@@ -76,7 +76,9 @@ class Lab:
             "JUPYTER_DATA_DIR": str(self.folder / "data"),
             "JUPYTER_PATH": "",
             "JUPYTER_RUNTIME_DIR": str(self.folder / "runtime"),
-            "PYTHONPATH": str(Path(aios_nb.__path__[0]).parent),
+            "PYTHONPATH": os.pathsep.join(  # `make matrix` has another ipykernel in it
+                [str(Path(aios_nb.__path__[0]).parent), *filter(None, [os.getenv("PYTHONPATH")])]
+            ),
         }
 
     def wait(self) -> Lab:

@@ -26,6 +26,8 @@ READY = f"""(path) => {{
   return ready && panel.sessionContext.session?.kernel?.status === "idle";
 }}"""
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+OURS = re.compile(r" ERROR aios_nb\.(?!agents)")
+"""A failure of the node itself in its log; what agents raise is their own."""
 NOISE = re.compile(
     # Notebook 7 about itself, when it opens.
     r"reading 'schema'|'filebrowser:open-path' not registered"
@@ -82,8 +84,10 @@ class Notebook:
 
     def close(self) -> None:
         """Leave the page, and end the kernel with its node."""
-        if self._dark and not self.page.is_closed():
-            self.light()  # the server remembers the theme
+        if not self.page.is_closed():
+            self.problems += [line for line in self.log() if OURS.search(line)]
+            if self._dark:
+                self.light()  # the server remembers the theme
         self.page.close()
         self.lab.call("DELETE", f"/api/sessions/{self.session['id']}")
 
@@ -101,8 +105,12 @@ class Notebook:
 
     def start(self, nr: int) -> None:
         """Run one cell, without waiting."""
-        self._panel("panel.content.activeCellIndex = given", nr)
+        self.activate(nr)
         self._command("notebook:run-cell")
+
+    def activate(self, nr: int) -> None:
+        """Make it the cell that keys and commands are for."""
+        self._panel("panel.content.activeCellIndex = given; panel.content.activate()", nr)
 
     def start_all(self) -> None:
         """What the menu's "Run All Cells" does, without waiting."""
@@ -186,6 +194,18 @@ class Notebook:
         if "error" in answer:
             raise AssertionError(f"{method}: {answer['error']}")
         return answer["result"]
+
+    def log(self) -> list[str]:
+        """The last lines that the node has logged; none while a cell is busy."""
+        told = self._panel(
+            """const lines = "__import__('aios_nb.journal', fromlist=['']).journal.lines";
+            const code = `__import__('json').dumps([*${lines}])`;
+            const ask = {code: "", silent: true, user_expressions: {code}};
+            const future = panel.sessionContext.session.kernel.requestExecute(ask);
+            const late = new Promise((done) => setTimeout(done, 3000));
+            return (await Promise.race([future.done, late]))?.content.user_expressions.code.data""",
+        )
+        return json.loads(ast.literal_eval(told["text/plain"])) if told else []
 
     def restart(self) -> None:
         """Restart the kernel as a person does, through the dialog; waits until it is there."""

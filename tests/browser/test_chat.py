@@ -185,7 +185,7 @@ def test_what_agents_send_is_shown_as_it_is(open_notebook):
     book.shot("chat-empty", chat.root)
     chat.say("go")
     chat.ended("painter")
-    last = chat.last()
+    last = chat.articles.nth(1)
     expect(last.locator("strong")).to_have_text("Three")
     expect(last.locator(".aios-tok-k")).to_have_text(["import"])
     expect(last.get_by_role("cell", name="3.25")).to_be_visible()
@@ -193,6 +193,21 @@ def test_what_agents_send_is_shown_as_it_is(open_notebook):
     expect(picture).to_be_visible()
     assert picture.evaluate("async (node) => (await node.decode(), node.naturalWidth)") > 100
 
+    # Files and answers go the other way.
+    note = {"name": "note.txt", "mimeType": "text/plain", "buffer": b"buy milk"}
+    chat.root.locator("input[type=file]").set_input_files(note)
+    expect(chat.root.locator(".aios-chip")).to_contain_text("note.txt")
+    chat.message.fill("counts to nine, and does not end")
+    expect(chat.root.locator(".aios-helpers")).to_contain_text("counter")
+    book.shot("chat-composing", chat.root)
+    chat.say("@reader here")
+    expect(chat.last()).to_contain_text("What about note.txt?")
+    book.shot("chat-asked", chat.root)
+    chat.say("read it")
+    chat.ended("reader")
+    expect(chat.last()).to_contain_text("read it: buy milk")
+
+    last.scroll_into_view_if_needed()
     book.shot("chat-light", chat.root)
     book.dark()
     book.shot("chat-dark", chat.root)

@@ -11,7 +11,7 @@ from tests.browser.chats import LOAD
 
 def test_two_nodes_are_in_the_picture(open_notebook, make_site):
     bob = make_site(name="bob")
-    book = open_notebook(LOAD, "%aios up --name alice", "%aios network")
+    book = open_notebook("import aios_nb\naios_nb.up(name='alice')", LOAD, "%aios network")
     book.run_all()
     network = book.output(2).locator(".aios-net")
     nodes = network.get_by_role("group", name="Nodes").get_by_role("button")

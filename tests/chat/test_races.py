@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -328,3 +329,37 @@ def test_an_interrupted_answer_is_given_once_or_not_at_all(make_site: MakeSite, 
         assert site.call("chat.answer", message_id="m", text="second")["text"] == "you said second"
     answers = [row["text"] for row in site.history(asked["conversation"])]
     assert answers.count("first") + answers.count("second") == 1
+
+
+def test_two_who_list_in_the_same_moment_see_the_same(make_site: MakeSite) -> None:
+    site = make_site(upper)
+    asked = site.call("chat.send", agent="upper", text="x")["conversation"]
+
+    async def list_twice() -> list[Any]:
+        client = site.node.client
+        return await asyncio.gather(client.call("chat.list"), client.call("chat.list"))
+
+    for listed in site.node.run(list_twice):
+        assert [row["conversation"] for row in listed["conversations"]] == [asked]
+
+
+def test_an_agent_runs_in_the_context_of_whoever_asked(make_site: MakeSite) -> None:
+    """And not in that of whoever asked in the same moment: a cell shows what its agents print."""
+    who: ContextVar[str] = ContextVar("who")
+    seen: dict[str, str] = {}
+
+    async def look(text: str) -> str:
+        seen[text] = who.get()
+        return text
+
+    site = make_site(look)
+
+    async def ask(name: str) -> None:
+        who.set(name)
+        await site.node.client.call("chat.send", agent="look", text=name)
+
+    async def ask_all() -> None:
+        await asyncio.gather(*(ask(name) for name in "abcdef"))
+
+    site.node.run(ask_all)
+    assert seen == {name: name for name in "abcdef"}

@@ -12,7 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 import aios_nb as aios
 from aios_nb.config import Settings
 from aios_nb.errors import AiosError, NotRunning, UsageError
-from aios_nb.notebook import hosted, welcome
+from aios_nb.notebook import hosted, questions, welcome
 from aios_nb.notebook.hosted import host_of, reach
 from aios_nb.notebook.session import session_of
 from aios_nb.site import Site
@@ -84,9 +84,34 @@ def _in_place(shell: InteractiveShell) -> tuple[object, ...]:
         sorted(shell.magics_manager.magics["line"]),
         sorted(shell.magics_manager.magics["cell"]),
         len(shell.Completer.custom_matchers),
+        len(shell.input_transformers_cleanup),
         {name: len(each) for name, each in shell.events.callbacks.items()},
         len(formatter.mimebundle_formatter.deferred_printers),
     )
+
+
+@pytest.mark.parametrize(
+    ("cell", "asked"),
+    [
+        ("%aios ask echo what is it?", "what is it?"),
+        ("reply = %aios ask echo sum?\nprint(reply)", "sum?"),
+        ("for _ in range(1):\n    %aios ask echo really??", "really??"),
+    ],
+)
+def test_a_question_may_end_in_a_question_mark(shell: InteractiveShell, cell: str, asked: str):
+    shell.run_line_magic("load_ext", "aios_nb")
+    shell.run_cell(cell).raise_error()
+
+    assert aios.node().history(aios.node().chats()[0].conversation).messages[0].text == asked
+
+
+@pytest.mark.parametrize(
+    "cell", ["%aios?", "print?", "%%agent x\n'%aios ask echo x?'", "%aios ask"]
+)
+def test_other_lines_are_as_they_were(cell: str):
+    lines = cell.splitlines(keepends=True)
+
+    assert questions.kept(lines) == lines
 
 
 # The line ------------------------------------------------------------------------------------

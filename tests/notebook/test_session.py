@@ -44,7 +44,7 @@ def test_start_returns_at_once_and_everyone_waits_for_the_same_node(session: Ses
 
     assert session.state in {"starting", "up"}
     assert aios.node() is session.node() is session.site()
-    assert states == ["down", "starting", "up"]
+    until(lambda: states == ["down", "starting", "up"])
 
 
 def test_what_is_declared_while_it_starts_is_offered(session: Session):

@@ -35,7 +35,7 @@ class AgentChat(Panel):
     ``new``: a new conversation. ``chat.ask("…")`` speaks in it from Python.
     """
 
-    _esm = asset("common.js", "messages.js", "composer.js", "chat.js")
+    _esm = asset("common.js", "store.js", "messages.js", "composer.js", "frame.js", "chat.js")
     _css = asset("common.css", "chat.css")
 
     def __init__(

@@ -31,6 +31,7 @@ class Hub {
     this.picked = false; // by the person, not merely the first one
     this.opened = null;
     this.pending = null;
+    this.waiting = false;
     this.near = null;
     this.around = {};
     this.state = "starting"; // asking, up, silent, offline
@@ -152,8 +153,9 @@ class Hub {
 
   page(message) {
     if (message.view === this.uid && message.ask !== undefined && message.ask !== null && message.ask < this.ask) return;
-    if (message.view !== this.uid || document.activeElement !== this.input) this.input.value = message.words;
+    if (document.activeElement !== this.input) this.input.value = message.words;
     this.state = "up";
+    this.waiting = message.words !== this.input.value;
     this.tell();
     this.pending = null;
     this.take(message);
@@ -288,12 +290,14 @@ class Hub {
     this.opened = null;
     this.pending = null;
     this.fresh.hidden = true;
+    this.waiting = true;
     this.say({ type: "look", ask: ++this.ask, words: this.input.value, only: this.only, first: this.first, count: this.count });
     this.paintHead();
   }
 
   typed() {
     this.wipe.hidden = !this.input.value;
+    this.waiting = true; // the rows are not those of the words any more
     this.wait ??= later(TYPED_MS, () => this.look({ first: 0, count: MORE_ROWS }));
     this.wait();
   }
@@ -366,6 +370,8 @@ class Hub {
     if (event.key in steps && !event.altKey) {
       event.preventDefault();
       this.step(steps[event.key]);
+    } else if (event.key === "Enter" && this.waiting) {
+      event.preventDefault(); // what stands there now is not what was asked for
     } else if (event.key === "Enter" && this.selected) {
       event.preventDefault();
       if (event.altKey || event.shiftKey) this.open(this.selected, this.opened !== this.selected);

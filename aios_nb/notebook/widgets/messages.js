@@ -1,15 +1,36 @@
-// One message of a chat: made once, changed in place. Joined between common.js and chat.js.
+// One message of a chat: made once, changed in place. And code from it into a cell.
 
-const COLOURS = ["#1976d2", "#2e7d4f", "#8e5bb5", "#b0521b", "#00798a", "#a8385d", "#5d6b2f", "#4a5aa8"];
-const YOURS = "#5b6b7b";
+const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 const TALL_PX = 640;
 const SLOW_MS = 3000;
+const AT_ONCE_S = 0.05;
 const AT_WORK = ["waits", "runs", "asks"];
 const ENDED = { failed: "failed", cancelled: "stopped", interrupted: "interrupted" };
 
-function avatar(who, colour, large) {
+function button(label, action, props) {
+  return el("button", { type: "button", ...props, on: { click: action } }, label);
+}
+
+/** A button that looks like text. */
+function quiet(label, title, action) {
+  return button(label, action, { class: "aios-quiet", title, "aria-label": title });
+}
+
+function hint(...children) {
+  return el("span", { class: "aios-hint" }, children);
+}
+
+function cut(text) {
+  return el("span", { class: "aios-cut" }, text);
+}
+
+function avatar(who, colour, kind) {
   const initial = [...(who.name || "?")][0].toLocaleUpperCase();
-  return el("div", { class: large ? "aios-av aios-av-large" : "aios-av", "aria-hidden": "true", style: `background:${colour}` }, initial);
+  return el("div", { class: `aios-av ${kind || ""}`, "aria-hidden": "true", style: `background:${colour}` }, initial);
+}
+
+function dots() {
+  return el("span", { class: "aios-dots", "aria-hidden": "true" }, el("i"), el("i"), el("i"));
 }
 
 function sizeOf(bytes) {
@@ -21,12 +42,6 @@ function took(seconds) {
   if (seconds < 60) return `${seconds.toFixed(seconds < 9.95 ? 1 : 0)} s`;
   return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
 }
-
-function quiet(label, title, action) {
-  return el("button", { type: "button", class: "aios-quiet", title, "aria-label": title, on: { click: action } }, label);
-}
-
-const dots = () => el("span", { class: "aios-dots", "aria-hidden": "true" }, el("i"), el("i"), el("i"));
 
 /** Download what is in memory under this name. */
 function download(blob, name, root) {
@@ -42,15 +57,16 @@ class Message {
   /** `chat`: the view it is in. */
   constructor(chat, item) {
     this.chat = chat;
+    this.store = chat.store;
     this.shown = [];
     this.said = "";
-    this.body = el("div", { class: "aios-rich" });
+    this.face = el("div", { class: "aios-face" });
     this.by = el("div", { class: "aios-by" });
+    this.body = el("div", { class: "aios-rich" });
     this.extra = el("div", { class: "aios-extra" });
     this.mark = el("div", { class: "aios-mark" });
-    this.face = el("div", { class: "aios-face" });
-    this.node = el("article", { class: "aios-msg", tabindex: "-1" }, this.face,
-      el("div", { class: "aios-what" }, this.by, this.body, this.extra, this.mark));
+    const what = el("div", { class: "aios-what" }, this.by, this.body, this.extra, this.mark);
+    this.node = el("article", { class: "aios-msg", tabindex: "-1" }, this.face, what);
     this.node.addEventListener("focusin", () => this.reach());
     this.node.addEventListener("focusout", () => setTimeout(() => this.reach()));
     this.update(item);
@@ -60,7 +76,7 @@ class Message {
     this.item = item;
     this.setBlocks(item.blocks || [], 0);
     const { blocks, order, seq, ...rest } = item;
-    const said = JSON.stringify([rest, this.chat.store.isOld(item)]);
+    const said = JSON.stringify([rest, this.store.isOld(item)]);
     if (said !== this.said) this.setFrame(item);
     this.said = said;
     this.reach();
@@ -71,22 +87,15 @@ class Message {
     this.reach();
   }
 
-  /** Tab passes by what is in a message until one is in it: a hundred messages are not a hundred stops. */
-  reach() {
-    const inside = this.node.contains(document.activeElement);
-    for (const node of this.node.querySelectorAll("a, button:not(.aios-small), pre, summary, .aios-scroll")) node.tabIndex = inside ? 0 : -1;
-  }
-
-  /** Draw the blocks; those before `from` are known to be there, and others that are the same stay as they are. */
+  /** Draw the blocks. Those before `from` are there, and others that are the same stay as they are. */
   setBlocks(blocks, from) {
     for (let i = from; i < blocks.length; i++) {
       const said = JSON.stringify(blocks[i]);
-      if (this.shown[i] && this.shown[i].said === said) continue;
+      if (this.shown[i]?.said === said) continue;
       const made = rich([blocks[i]])[0];
       const node = typeof made === "string" ? document.createTextNode(made) : made;
       if (this.shown[i]) this.shown[i].node.replaceWith(node);
-      else if (i) this.shown[i - 1].node.after(node);
-      else this.body.prepend(node);
+      else this.body.append(node);
       this.shown[i] = { said, node };
     }
     for (const extra of this.shown.splice(blocks.length)) extra.node.remove();
@@ -95,75 +104,85 @@ class Message {
     this.node.hidden = this.item.status === "asks" && !blocks.length;
   }
 
+  /** Tab passes by what is in a message until one is in it: a hundred messages are not a hundred stops. */
+  reach() {
+    const inside = this.node.contains(document.activeElement);
+    const within = this.node.querySelectorAll("a, button:not(.aios-small), pre, summary, .aios-scroll");
+    for (const node of within) node.tabIndex = inside ? 0 : -1;
+  }
+
   // Around the text ----------------------------------------------------------------------------
 
   setFrame(item) {
-    const busy = AT_WORK.includes(item.status);
     const { node } = this;
+    const busy = AT_WORK.includes(item.status);
     node.dataset.status = item.status || "";
     node.dataset.kind = item.kind || "said";
     node.toggleAttribute("data-mine", Boolean(item.who.mine));
-    node.toggleAttribute("data-old", this.chat.store.isOld(item));
-    node.setAttribute("aria-busy", busy ? "true" : "false");
-    node.setAttribute("aria-label", item.kind === "note" ? "note" : `${item.who.name}${item.kind === "asks" ? " asks" : ""}`);
+    node.toggleAttribute("data-old", this.store.isOld(item));
+    node.setAttribute("aria-busy", String(busy));
     if (item.kind === "note") {
+      node.setAttribute("aria-label", "note");
       node.replaceChildren(el("div", { class: "aios-event" }, el("b", null, item.who.name), ` ${item.text}`));
       return;
     }
-    this.face.replaceChildren(avatar(item.who, this.chat.store.colour(item.who)));
-    this.by.replaceChildren(...this.byLine(item), this.actions(item));
+    node.setAttribute("aria-label", item.kind === "asks" ? `${item.who.name} asks` : item.who.name);
+    this.face.replaceChildren(avatar(item.who, this.store.colour(item.who)));
+    this.by.replaceChildren(...this.byLine(item), this.actions(item, busy));
     this.extra.replaceChildren(...[item.data && this.data(item.data), this.files(item)].filter(Boolean));
     this.mark.replaceChildren(...this.marks(item));
     this.chat.tick(this, busy);
   }
 
   byLine(item) {
-    const meta = [];
-    if (item.who.node && item.status !== "waits") meta.push(item.who.node);
-    const time = clock(item.at);
-    if (time) meta.push(el("time", { datetime: item.at, title: new Date(item.at).toLocaleString() }, time));
-    if (item.took_s >= 0.05) meta.push(took(item.took_s));
-    if (item.kind === "asks") meta.push(item.question ? "asks you" : "asked");
-    if (item.edited) meta.push("edited");
-    if (item.status === "waits") meta.push(item.who.node ? `waiting for ${item.who.node}` : "waiting for its turn");
-    if (item.status === "runs") meta.push("typing");
-    if (item.status === "asks") meta.push("waits for your answer");
+    const { who, status } = item;
+    const time = el("time", { datetime: item.at, title: new Date(item.at).toLocaleString() }, clock(item.at));
+    const meta = [
+      status !== "waits" && who.node,
+      time,
+      item.took_s >= AT_ONCE_S && took(item.took_s),
+      item.kind === "asks" && (item.question ? "asks you" : "asked"),
+      item.edited && "edited",
+      status === "waits" && (who.node ? `waiting for ${who.node}` : "waiting for its turn"),
+      status === "runs" && "typing",
+      status === "asks" && "waits for your answer",
+    ].filter(Boolean);
+    const to = (item.to || []).map((name) => el("span", { class: "aios-at" }, `@${name} `));
     this.clock = el("span");
-    const parts = meta.flatMap((part, nr) => (nr ? [" · ", part] : [part]));
     return [
-      el("b", null, item.who.name),
-      item.to && item.to.length ? el("span", { class: "aios-to" }, "→ ", item.to.map((name) => el("span", { class: "aios-at" }, `@${name} `))) : "",
-      el("span", { class: "aios-meta" }, parts, this.clock),
+      el("b", null, who.name),
+      to.length ? el("span", { class: "aios-to" }, "→ ", to) : "",
+      el("span", { class: "aios-meta" }, meta.flatMap((part, nr) => (nr ? [" · ", part] : [part])), this.clock),
     ];
   }
 
-  actions(item) {
+  actions(item, busy) {
     const { chat } = this;
-    const busy = AT_WORK.includes(item.status);
+    const copies = !busy && Boolean(item.text || item.blocks?.length);
+    const edits = item.who.mine && !item.re && !item.resent && item.text;
     return el("span", { class: "aios-actions" },
-      !busy && Boolean(item.text || item.blocks?.length) && quiet("copy", "Copy this message", () => chat.copy(item.text || this.body.innerText)),
-      item.who.mine && !item.re && !item.resent && item.text && quiet("edit", "Edit and send again", () => chat.edit(item)),
+      copies && quiet("copy", "Copy this message", () => chat.copy(item.text || this.body.innerText)),
+      edits && quiet("edit", "Edit and send again", () => chat.composer.edit(item)),
       busy && quiet("stop", "Stop (Esc)", () => chat.stop()));
   }
 
   marks(item) {
     const { chat } = this;
+    const small = { class: "aios-small" };
     const marks = [];
-    const running = item.status === "runs" || item.status === "waits";
-    if (running) marks.push(el("div", { class: "aios-typing" }, dots(), item.progress && el("span", null, item.progress)));
+    if (item.status === "runs" || item.status === "waits")
+      marks.push(el("div", { class: "aios-typing" }, dots(), item.progress && el("span", null, item.progress)));
     if (ENDED[item.status]) {
-      const again = !chat.store.isOld(item);
-      const why = item.status === "cancelled" ? "" : item.problem || "";
+      const stopped = item.status === "cancelled";
       marks.push(el("div", { class: "aios-ended", "data-kind": item.status },
-        el("span", { class: "aios-why" }, el("b", null, ENDED[item.status]), why && `: ${why}`,
-          item.hint && item.status !== "cancelled" && el("span", { class: "aios-hint" }, ` ${item.hint}`)),
-        again && el("button", { type: "button", class: "aios-small", on: { click: () => chat.retry(item) } }, "Retry")));
+        el("span", { class: "aios-why" }, el("b", null, ENDED[item.status]),
+          !stopped && item.problem && `: ${item.problem} `, !stopped && item.hint && hint(item.hint)),
+        !this.store.isOld(item) && button("Retry", () => chat.retry(item), small)));
     }
-    if (item.kind === "asks" && item.question)
-      marks.push(el("button", { type: "button", class: "aios-small", on: { click: () => chat.composer.focus() } }, "Answer"));
-    if (item.resent) marks.push(el("div", { class: "aios-hint" }, "sent again ",
-      quiet("below ↓", "Go to the new message", () => chat.goTo(item.resent))));
-    if (item.reactions && item.reactions.length) marks.push(el("div", { class: "aios-hint" }, item.reactions.join(" ")));
+    if (item.kind === "asks" && item.question) marks.push(button("Answer", () => chat.composer.focus(), small));
+    if (item.resent)
+      marks.push(hint("sent again ", quiet("below ↓", "Go to the new message", () => chat.goTo(item.resent))));
+    if (item.reactions?.length) marks.push(hint(item.reactions.join(" ")));
     return marks;
   }
 
@@ -176,87 +195,105 @@ class Message {
   // Data and files -----------------------------------------------------------------------------
 
   data(data) {
-    if (data.json !== undefined) {
-      const lines = data.json.split("\n").length;
-      const more = data.of ? `, the first ${data.json.length} of ${data.of} characters` : "";
-      return el("details", { class: "aios-data", open: Boolean(data.open) && lines < 30 },
-        el("summary", null, `data (${lines} line${lines > 1 ? "s" : ""}${more})`), codeBlock({ lang: "json" }, [data.json]));
-    }
+    if (data.json === undefined) return this.table(data);
+    const lines = data.json.split("\n").length;
+    const more = data.of ? `, the first ${data.json.length} of ${data.of} characters` : "";
+    return el("details", { class: "aios-data", open: Boolean(data.open) && lines < 30 },
+      el("summary", null, `data (${lines} line${lines > 1 ? "s" : ""}${more})`),
+      codeBlock({ lang: "json" }, [data.json]));
+  }
+
+  table(data) {
     const right = new Set(data.numbers);
-    const cells = (row, tag) => row.map((cell, nr) => el(tag, { class: right.has(nr) ? "aios-num" : null, scope: tag === "th" ? "col" : null }, cell));
+    const kind = (nr) => (right.has(nr) ? "aios-num" : null);
+    const head = data.columns.map((name, nr) => el("th", { class: kind(nr), scope: "col" }, name));
+    const rows = data.rows.map((row) => el("tr", null, row.map((cell, nr) => el("td", { class: kind(nr) }, cell))));
     const short = [];
-    if (data.rows.length < data.of_rows) short.push(`${data.rows.length} of ${data.of_rows.toLocaleString()} rows`);
-    if (data.columns.length < data.of_columns) short.push(`${data.columns.length} of ${data.of_columns} columns`);
+    if (rows.length < data.of_rows) short.push(`${rows.length} of ${data.of_rows.toLocaleString()} rows`);
+    if (head.length < data.of_columns) short.push(`${head.length} of ${data.of_columns} columns`);
     return el("div", { class: "aios-data" },
-      el("div", { class: "aios-scroll", tabindex: "0", role: "region", "aria-label": "table" },
-        el("table", { class: "aios-table" }, el("thead", null, el("tr", null, cells(data.columns, "th"))),
-          el("tbody", null, data.rows.map((row) => el("tr", null, cells(row, "td")))))),
-      short.length ? el("div", { class: "aios-hint" }, `… ${short.join(" and ")}`) : "");
+      el("div", { class: "aios-scroll", tabindex: "-1", role: "region", "aria-label": "table" },
+        el("table", { class: "aios-table" }, el("thead", null, el("tr", null, head)), el("tbody", null, rows))),
+      short.length ? hint(`… ${short.join(" and ")}`) : "");
   }
 
   files(item) {
-    const made = (item.files || []).map((file) => (PICTURES.includes(file.mime) ? this.picture(file) : this.fileButton(file)));
+    const show = (file) => (PICTURES.includes(file.mime) ? this.picture(file) : this.fileButton(file));
+    const made = (item.files || []).map(show);
     return made.length ? el("div", { class: "aios-files" }, made) : null;
   }
 
   fileButton(file) {
-    const save = async () => download(await this.chat.store.file(file), file.name, this.node);
-    return el("button", { type: "button", class: "aios-file", title: `Download ${file.name}`, "aria-label": `Download ${file.name}, ${sizeOf(file.size)}`, on: { click: save } },
-      el("span", { "aria-hidden": "true" }, "↓ "), el("span", { class: "aios-cut" }, file.name), el("span", { class: "aios-hint" }, ` ${sizeOf(file.size)}`));
+    const title = `Download ${file.name}, ${sizeOf(file.size)}`;
+    const save = async () => download(await this.store.file(file), file.name, this.node);
+    const label = [el("span", { "aria-hidden": "true" }, "↓ "), cut(file.name), hint(` ${sizeOf(file.size)}`)];
+    return button(label, save, { class: "aios-file", title, "aria-label": title });
   }
 
   picture(file) {
-    const figure = el("figure", { class: "aios-picture" }, el("div", { class: "aios-hint" }, `${file.name} …`));
-    this.chat.store.file(file).then((blob) => {
-      if (!blob.type) return figure.replaceWith(this.fileButton(file));
-      const image = el("img", { alt: file.name, src: this.chat.store.url(file, blob) });
+    const figure = el("figure", { class: "aios-picture" }, hint(`${file.name} …`));
+    const asFile = () => figure.replaceWith(this.fileButton(file));
+    this.store.file(file).then((blob) => {
+      if (!blob.type) return asFile();
+      const image = el("img", { alt: file.name, src: this.store.url(file, blob) });
       image.addEventListener("load", () => this.chat.follow());
-      image.addEventListener("error", () => figure.replaceWith(this.fileButton(file)));
-      figure.replaceChildren(image, el("figcaption", { class: "aios-hint" }, el("span", { class: "aios-cut" }, file.name), ` ${sizeOf(file.size)} `,
-        quiet("download", `Download ${file.name}`, () => download(blob, file.name, this.node))));
-    }, () => {});
+      image.addEventListener("error", asFile);
+      const save = quiet("download", `Download ${file.name}`, () => download(blob, file.name, this.node));
+      figure.replaceChildren(image, el("figcaption", null, cut(file.name), hint(sizeOf(file.size)), save));
+      this.reach();
+    });
     return figure;
   }
 
   /** A long text that was said before is folded; what comes while one looks is not. */
   fold() {
-    if (this.folded !== undefined || this.body.offsetHeight <= TALL_PX) return;
+    if (this.folded || this.body.offsetHeight <= TALL_PX) return;
     this.folded = true;
     this.body.classList.add("aios-folded");
-    const open = el("button", { type: "button", class: "aios-small aios-unfold", on: { click: () => {
+    const open = button("Show all", () => {
       this.body.classList.remove("aios-folded");
       open.remove();
-    } } }, "Show all");
+    }, { class: "aios-small" });
     this.body.after(open);
   }
 }
 
-// Code into a cell -------------------------------------------------------------------------------
+// Code -------------------------------------------------------------------------------------------
+
+/** The buttons of a block of code; the view hears of them by an event. */
+function codeTools(block) {
+  const say = (to) => (event) => {
+    const detail = { code: block.textContent.replace(/\n$/, ""), to };
+    event.target.dispatchEvent(new CustomEvent("aios-code", { bubbles: true, detail }));
+  };
+  return el("div", { class: "aios-codetools" },
+    quiet("copy", "Copy this code", say("copy")),
+    quiet("to cell", "Put this code into a new cell below", say("cell")));
+}
 
 /** Put the code into a new cell below the one this node is in; false where that is not possible. */
 async function toCell(code, node) {
   const cell = node.closest(".jp-Cell");
-  const notebook = cell && cell.closest(".jp-Notebook");
+  const notebook = cell?.closest(".jp-Notebook");
   if (!notebook) return false;
   const known = new Set(notebook.querySelectorAll(".jp-Cell"));
-  const active = document.activeElement;
   // As a person would: the focus on the cell, and "b" for a cell below.
   cell.focus();
   if (!cell.contains(document.activeElement)) return false;
-  document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "b", code: "KeyB", keyCode: 66, which: 66, bubbles: true, cancelable: true }));
+  const key = { key: "b", code: "KeyB", keyCode: 66, which: 66, bubbles: true, cancelable: true };
+  document.activeElement.dispatchEvent(new KeyboardEvent("keydown", key));
   for (let tries = 0; tries < 20; tries++) {
     const fresh = [...notebook.querySelectorAll(".jp-Cell")].find((one) => !known.has(one));
-    const editor = fresh && fresh.querySelector(".cm-content");
+    const editor = fresh?.querySelector(".cm-content");
     if (editor) return fillEditor(editor, code);
     await new Promise((next) => setTimeout(next, 50));
   }
-  if (active instanceof HTMLElement) active.focus();
   return false;
 }
 
 function fillEditor(editor, code) {
   const view = (editor.cmView || editor.cmTile)?.view;
-  if (view && view.dispatch) {
+  if (view?.dispatch) {
     view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: code } });
   } else {
     // Without a way to the editor itself: it takes a paste like anyone's.

@@ -1,0 +1,194 @@
+// What stands around the messages of a chat: the head with its menus, and the sheet over the messages.
+
+const EXPORTS = [["Markdown", "md"], ["JSON", "json"], ["Notebook", "ipynb"]];
+const STANDING = { alive: "alive", suspect: "not answering", gone: "gone" };
+
+/** A button with a menu below it; `entries`: label, action and class of each. */
+function menu(label, name, kind, entries) {
+  const list = el("div", { class: "aios-menu", role: "menu", "aria-label": name, hidden: true });
+  const opener = button(label, () => show(list.hidden), {
+    "aria-haspopup": "menu", "aria-expanded": "false", "aria-label": name, disabled: !entries.length,
+  });
+  const items = entries.map(([text, action, only]) => button(text, () => {
+    show(false);
+    opener.focus();
+    action();
+  }, { role: "menuitem", class: only, tabindex: "-1" }));
+  const show = (open) => {
+    list.hidden = !open;
+    opener.setAttribute("aria-expanded", String(open));
+    if (open) items[0].focus();
+  };
+  list.append(...items);
+  const holder = el("span", { class: `aios-holder ${kind}` }, opener, list);
+  holder.addEventListener("keydown", (event) => {
+    const seen = items.filter((item) => item.offsetParent);
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (event.key === "Escape" && !list.hidden) {
+      event.stopPropagation();
+      show(false);
+      opener.focus();
+    } else if (step && list.hidden) show(true);
+    else if (step) seen[(seen.indexOf(document.activeElement) + step + seen.length) % seen.length].focus();
+    else return;
+    event.preventDefault();
+  });
+  holder.addEventListener("focusout", (event) => holder.contains(event.relatedTarget) || show(false));
+  return holder;
+}
+
+/** Who one talks to, and what can be done with the conversation. */
+class Head {
+  constructor(chat) {
+    this.chat = chat;
+    this.node = el("div", { class: "aios-head" });
+    this.renaming = false;
+    this.said = "";
+  }
+
+  draw() {
+    const { head } = this.chat.store;
+    const said = JSON.stringify(head && [head.agent, head.title, head.also, head.conversation]);
+    if (this.renaming || said === this.said) return;
+    this.said = said;
+    if (!head) return this.node.replaceChildren(el("b", null, "AgentChat"));
+    const { agent } = head;
+    const words = STANDING[agent.state] || "state unknown";
+    const about = this.about(head).join(" · ");
+    this.node.replaceChildren(
+      el("span", { class: "aios-dot", "data-state": agent.state, title: words, role: "img", "aria-label": words }),
+      el("b", { class: "aios-cut", title: agent.id }, agent.name),
+      el("span", { class: "aios-tiny aios-cut aios-grow", title: about }, about),
+      menu("Export", "Export", "aios-wide", this.exports()),
+      menu("⋯", "More", "", this.entries(head)));
+  }
+
+  about({ agent, title, also }) {
+    const away = agent.state === "suspect" || agent.state === "gone";
+    const trust = agent.ours ? "yours" : agent.signed && "signed";
+    return [
+      !title.startsWith("Chat with ") && title,
+      agent.ours ? `${agent.node}, this notebook` : agent.node,
+      away ? STANDING[agent.state] : agent.changed ? "card changed since you used it" : trust,
+      also.length && `also here: ${also.join(", ")}`,
+    ].filter(Boolean);
+  }
+
+  say(message) {
+    this.chat.line.say(message);
+  }
+
+  exports() {
+    if (!this.chat.store.head.conversation) return [];
+    return EXPORTS.map(([label, form]) => [label, () => this.say({ type: "export", form })]);
+  }
+
+  entries({ conversation, title }) {
+    const always = [
+      ["New conversation", () => this.say({ type: "new" })],
+      ["Conversations…", () => this.say({ type: "chats" })],
+    ];
+    if (!conversation) return always;
+    return [
+      ...always,
+      ["Rename…", () => this.rename(title)],
+      ...this.exports().map(([label, action]) => [`Export as ${label}`, action, "aios-slim"]),
+      ["Delete…", () => this.chat.sheet.askDelete(conversation, title)],
+    ];
+  }
+
+  rename(title) {
+    this.renaming = true;
+    const field = el("input", { type: "text", maxlength: "200", class: "aios-title", "aria-label": "Title of this conversation" });
+    const end = (said) => {
+      this.renaming = false;
+      this.said = "";
+      if (said) this.say({ type: "rename", title: said });
+      this.draw();
+      this.chat.composer.focus();
+    };
+    field.value = title;
+    field.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== "Escape") return;
+      event.preventDefault();
+      end(event.key === "Enter" ? field.value.trim() : "");
+    });
+    this.node.replaceChildren(field,
+      button("Rename", () => end(field.value.trim()), { class: "aios-main" }),
+      button("Cancel", () => end("")));
+    field.focus();
+    field.select();
+  }
+}
+
+/** Something to choose or to decide, over the messages. */
+class Sheet {
+  constructor(chat) {
+    this.chat = chat;
+    this.node = el("div", { class: "aios-sheet", hidden: true });
+  }
+
+  open(title, content, first) {
+    const close = quiet("×", "Close", () => this.close());
+    const head = el("div", { class: "aios-sheet-head" }, el("b", null, title), el("span", { class: "aios-grow" }), close);
+    this.node.replaceChildren(head, content);
+    this.node.hidden = false;
+    (first || close).focus();
+  }
+
+  close() {
+    this.node.hidden = true;
+    this.chat.composer.focus();
+  }
+
+  showChats(rows) {
+    const list = el("div", { class: "aios-chats" }, rows.map((row) => this.chatRow(row)));
+    const none = el("div", { class: "aios-note" }, "Nothing has been said yet.");
+    this.open("Conversations", rows.length ? list : none, list.querySelector("button"));
+  }
+
+  chatRow(row) {
+    const about = [clock(row.at), row.agents.join(", "), row.last].filter(Boolean).join(" · ");
+    const go = () => {
+      this.close();
+      this.chat.line.say({ type: "open", conversation: row.conversation });
+    };
+    const label = [cut(el("b", null, row.title)), el("span", { class: "aios-hint aios-cut" }, about)];
+    return el("div", { class: "aios-chatrow", "data-current": row.current },
+      button(label, go, { "aria-current": row.current ? "true" : null }),
+      quiet("delete", `Delete ${row.title}`, () => this.askDelete(row.conversation, row.title, true)));
+  }
+
+  /** `listed`: the list of conversations is shown again afterwards. */
+  askDelete(conversation, title, listed) {
+    const keep = button("Keep", () => this.close());
+    const drop = button("Delete", () => {
+      this.close();
+      this.chat.line.say({ type: "delete", conversation, listed: Boolean(listed) });
+    }, { class: "aios-danger" });
+    const text = el("p", null, el("b", null, title || "This conversation"),
+      " and everything said in it will be gone. This cannot be undone.");
+    this.open("Delete this conversation?", el("div", { class: "aios-confirm" }, text, keep, drop), keep);
+  }
+}
+
+/** What keeps a chat from going on, in one line; null if nothing does. */
+function troubleOf({ head, asleep }) {
+  const up = el("code", null, "%aios up");
+  const agent = head?.agent;
+  if (asleep === "queued")
+    return ["", "The kernel is busy. What was said before is here; the rest comes when it has time."];
+  if (asleep === "starting") return ["", "The node is starting …"];
+  if (asleep === "kernel") return ["warn", "The kernel was restarted. Run this cell again: the conversation is kept."];
+  if (asleep === "stopped") return ["warn", "The node is stopped. ", up, " starts it, and this chat goes on by itself."];
+  if (asleep) return ["warn", `The node is not running: ${asleep}. `, up, " tries again."];
+  if (head?.problem) return ["warn", head.problem.text, head.problem.hint && `: ${head.problem.hint}`];
+  if (!head?.ready) return null;
+  if (agent.state === "gone" && agent.ours)
+    return ["warn", `Nobody offers ${agent.name} here now. It is back as soon as its cell is run again; @ brings in another agent.`];
+  if (agent.state === "gone")
+    return ["warn", `${agent.name} is gone: its node left, or offers it no more. What you send waits for it for 10 minutes.`];
+  if (agent.state === "suspect")
+    return ["warn", `${agent.node || agent.name} does not answer right now. What you send waits for it for 10 minutes.`];
+  return null;
+}

@@ -1,0 +1,262 @@
+// What a chat shows and what is on its way to Python: one store for all views of a chat.
+
+const FILE_LIMIT = 20 << 20;
+const FILES_MAX = 16;
+const CHUNK = 1 << 20;
+const YOURS = "#5b6b7b";
+const COLOURS = ["#1976d2", "#2e7d4f", "#8e5bb5", "#b0521b", "#00798a", "#a8385d", "#5d6b2f", "#4a5aa8"];
+
+class Store {
+  constructor(line, saved) {
+    this.line = line;
+    this.views = new Set();
+    this.head = null;
+    this.items = new Map();
+    this.heardState = false;
+    /** Why nothing comes: the node or the kernel is away. */
+    this.asleep = null;
+    /** Messages that Python has not taken yet, by id. */
+    this.pending = new Map();
+    this.acks = new Map();
+    // What somebody is writing; a view that is drawn anew goes on with it.
+    this.draft = "";
+    this.mentioned = {};
+    this.files = new Map();
+    this.editing = null;
+    this.ignored = null;
+    // Where somebody is reading.
+    this.scroll = null;
+    this.unread = new Set();
+    this.divider = null;
+    this.lostFocus = 0;
+    this.colours = new Map();
+    this.wanted = new Map();
+    this.urls = new Map();
+    if (saved && saved.head) this.take(saved);
+    line.listen((message, buffers) => this.heard(message, buffers));
+  }
+
+  /** Tell the views. */
+  changed(what, ...more) {
+    for (const view of this.views) view.changed(what, ...more);
+  }
+
+  // What there is ------------------------------------------------------------------------------
+
+  sorted() {
+    const order = (a, b) => a.order[0] - b.order[0] || a.order[1] - b.order[1] || a.order[2] - b.order[2];
+    return [...this.items.values()].sort(order);
+  }
+
+  /** Who speaks has a colour of their own: by order of appearance, the agent one talks to first. */
+  colour(who) {
+    if (who.mine) return YOURS;
+    if (!this.colours.size && this.head) this.colours.set(this.head.agent.id, 0);
+    if (!this.colours.has(who.id)) this.colours.set(who.id, this.colours.size);
+    return COLOURS[this.colours.get(who.id) % COLOURS.length];
+  }
+
+  /** Whether another message was sent in its place, or in place of what it answers. */
+  isOld(item) {
+    return Boolean(item.resent || (item.re && this.items.get(item.re)?.resent));
+  }
+
+  isBusy() {
+    return Boolean(this.head?.busy?.length);
+  }
+
+  lastOfMine() {
+    const mine = (item) => item.who.mine && !item.re && item.text && !item.resent;
+    return this.sorted().reverse().find(mine);
+  }
+
+  // What Python says ---------------------------------------------------------------------------
+
+  heard(message, buffers) {
+    const does = `on_${message.type}`;
+    if (does in this) this[does](message, buffers);
+    else this.changed(message.type, message, buffers);
+  }
+
+  take(state) {
+    if (this.head?.conversation !== state.head.conversation) this.colours = new Map();
+    this.head = state.head;
+    this.items = new Map(state.items.map((item) => [item.id, item]));
+    for (const item of state.items) this.arrived(item);
+  }
+
+  on_state(message) {
+    this.asleep = null;
+    this.take(message);
+    this.heardState = true;
+    this.changed("all");
+    for (const one of this.pending.values()) if (!one.refused && !one.said) this.sayAgain(one);
+  }
+
+  on_items(message) {
+    for (const item of message.items) {
+      const known = this.items.get(item.id);
+      this.items.set(item.id, item);
+      this.arrived(item);
+      this.changed("item", item, known);
+    }
+  }
+
+  on_gone(message) {
+    for (const id of message.ids) {
+      this.items.delete(id);
+      this.changed("gone", id);
+    }
+  }
+
+  on_grow(message) {
+    const item = this.items.get(message.id);
+    if (!item) return;
+    item.blocks = [...(item.blocks || []).slice(0, message.keep), ...message.blocks];
+    this.changed("grow", item, message.keep);
+  }
+
+  on_head(message) {
+    this.asleep = null;
+    this.head = message.head;
+    this.changed("head");
+  }
+
+  on_offline(message) {
+    this.sleep(message.problem);
+    for (const one of this.pending.values()) if (!one.refused) Object.assign(one, { state: "asleep", said: 0 });
+    this.changed("pending");
+  }
+
+  sleep(why) {
+    this.asleep = why;
+    this.changed("head");
+  }
+
+  on_ack(message) {
+    this.acks.get(message.nr)?.();
+    this.acks.delete(message.nr);
+  }
+
+  on_refused(message) {
+    const one = this.pending.get(message.id);
+    if (one) one.refused = message;
+    this.changed("pending");
+  }
+
+  on_taken(message) {
+    this.pending.delete(message.id);
+    this.changed("pending");
+  }
+
+  on_unloadable(message) {
+    this.files.delete(message.id);
+    this.changed("files");
+    this.changed("toast", message.text, "error");
+  }
+
+  on_error(message) {
+    this.changed("toast", message.hint ? `${message.text} (${message.hint})` : message.text, "error");
+  }
+
+  /** What was on its way is there: a message under its id, an answer by its words. */
+  arrived(item) {
+    const answer = (one) => one.question && item.who.mine && item.re && one.text === item.text;
+    const one = this.pending.get(item.id) || [...this.pending.values()].find(answer);
+    if (!one) return;
+    this.pending.delete(one.id);
+    this.changed("pending");
+  }
+
+  // What is said to Python ---------------------------------------------------------------------
+
+  send(text) {
+    const files = [...this.files.values()];
+    const message = { type: "send", text, files: files.map((file) => file.id), mentioned: this.mentioned };
+    this.files = new Map();
+    this.mentioned = {};
+    this.push({ text, files, message });
+  }
+
+  /** The message itself, or one that a reply answers, once more; in other words if there are any. */
+  again(of, text) {
+    const item = this.items.get(of);
+    const request = item.who.mine ? item : this.items.get(item.re);
+    const message = { type: "again", of, ...(text === undefined ? {} : { text }) };
+    this.push({ text: text ?? request?.text ?? "", files: request?.files || [], message });
+  }
+
+  answer({ reply, question }, text) {
+    this.push({ text, files: [], question, message: { type: "answer", reply, question, text } });
+  }
+
+  push(one) {
+    const chance = [...crypto.getRandomValues(new Uint8Array(8))];
+    one.id = `m${Date.now().toString(16)}${chance.map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+    this.pending.set(one.id, one);
+    this.sayAgain(one);
+  }
+
+  /** Under the same id: whatever became of the first try, it is said once. */
+  sayAgain(one) {
+    const set = (state) => {
+      one.state = state;
+      this.changed("pending");
+    };
+    one.refused = null;
+    one.said = this.line.say({ ...one.message, id: one.id }, null, () => one.state === "sending" && set("queued"));
+    this.acks.set(one.said, () => set("sending"));
+    set("sending");
+  }
+
+  // Files --------------------------------------------------------------------------------------
+
+  /** Piece by piece, each when the one before was taken. */
+  async upload(file) {
+    const id = `f${Date.now().toString(16)}${Math.random().toString(16).slice(2)}`;
+    const chip = { id, name: file.name || "pasted.png", size: file.size, sent: 0, state: "loading" };
+    this.files.set(id, chip);
+    for (let offset = 0; offset === 0 || offset < file.size; offset += CHUNK) {
+      const piece = await file.slice(offset, offset + CHUNK).arrayBuffer();
+      const last = offset + CHUNK >= file.size;
+      const message = { type: "upload", id, name: chip.name, mime: file.type, last };
+      await new Promise((next) => this.acks.set(this.line.say(message, [piece]), next));
+      chip.sent = Math.min(file.size, offset + CHUNK);
+      if (last) chip.state = "there";
+      this.changed("files");
+    }
+  }
+
+  /** The bytes of a file; a picture's have its type. Fetched once. */
+  file(file) {
+    if (!this.wanted.has(file.sha256)) {
+      const want = { file, pieces: [], got: 0 };
+      want.promise = new Promise((done) => (want.done = done));
+      this.wanted.set(file.sha256, want);
+      this.line.say({ type: "fetch", sha256: file.sha256 });
+    }
+    return this.wanted.get(file.sha256).promise;
+  }
+
+  on_file(message, [piece]) {
+    const want = this.wanted.get(message.sha256);
+    if (!want || message.offset !== want.got) return;
+    want.pieces.push(piece);
+    want.got += piece.byteLength;
+    const type = message.picture ? want.file.mime : "";
+    if (want.got >= message.size) want.done(new Blob(want.pieces, { type }));
+  }
+
+  url(file, blob) {
+    if (!this.urls.has(file.sha256)) this.urls.set(file.sha256, URL.createObjectURL(blob));
+    return this.urls.get(file.sha256);
+  }
+}
+
+const STORES = new Map();
+
+function storeOf(line, model) {
+  const name = model.get("line");
+  if (!STORES.has(name)) STORES.set(name, new Store(line, model.get("saved")));
+  return STORES.get(name);
+}
