@@ -99,8 +99,9 @@ class LoopThread:
             )
         loop = self.loop  # not running: say so before there is work to leave undone
         serves = threading.current_thread() is threading.main_thread()
-        future = asyncio.run_coroutine_threadsafe(make(), loop)
+        future: concurrent.futures.Future[T] | None = None
         try:
+            future = asyncio.run_coroutine_threadsafe(make(), loop)
             while not future.done():
                 if serves and program.attend is not None:
                     program.attend(future)
@@ -108,7 +109,8 @@ class LoopThread:
                     concurrent.futures.wait([future], _POLL_S)
             return future.result()
         except BaseException:
-            future.cancel()
+            if future is not None:
+                future.cancel()
             raise
 
     async def bridge(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from aios_nb.client import get_file
 from aios_nb.errors import AiosError
+from aios_nb.notebook.kernel import running_kernel
 from aios_nb.notebook.widgets import printed
 from aios_nb.notebook.widgets.items import Item
 
@@ -63,7 +64,8 @@ class Showing:
             return
         if not self._display_id:
             self._display_id = secrets.token_hex(8)
-            self._shell.events.register("post_run_cell", self._cell_ended)
+            if running_kernel() is not None:  # what a terminal has printed stays as it is
+                self._shell.events.register("post_run_cell", self._cell_ended)
         self._publish(update=False)
 
     def _publish(self, *, update: bool) -> None:
