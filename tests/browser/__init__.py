@@ -7,8 +7,8 @@ kernels of its own. A test asks for ``open_notebook`` and drives what it gets::
         book = open_notebook("%load_ext aios_nb", "%aios chat echo")
         book.run_all()                                  # waits; a failed cell fails the test
         chat = book.output(1)                           # a Playwright locator
-        chat.get_by_role("textbox").fill("hello")
-        chat.get_by_role("textbox").press("Enter")
+        chat.get_by_role("combobox", name="Message").fill("hello")
+        chat.get_by_role("combobox", name="Message").press("Enter")
         expect(chat.get_by_role("log")).to_contain_text("hello")
         book.shot("chat-hello", chat)                   # a picture for people, into the artifacts
 
@@ -20,19 +20,23 @@ kernels of its own. A test asks for ``open_notebook`` and drives what it gets::
   ``add(source)``: one cell more, at the end; gives its number.
 - ``value("expression")``: of the kernel's main thread, through JSON. ``rpc(method, **params)``: of
   the notebook's node, from outside, also while a cell is busy.
-- ``save()``, ``reload()`` (saves first), ``restart()`` (as the menu does, dialog included),
-  ``interrupt()``.
+- ``save()``, ``saved()``, ``reload()`` (saves first), ``restart()`` (as the menu does, dialog
+  included), ``interrupt()``. ``printed(i, "text")``: wait until the saved HTML of a cell has it.
 - ``dark()``, ``light()``, ``narrow()``, ``wide()``, ``shot(name, what)``.
 
-The test fails at its end when the page has logged an error, thrown one, asked for anything that is
-not on this server, or when the server has dropped messages. ``book.forgive("text")`` names an error
-that is part of the test. Waiting is done by Playwright's ``expect``; its ceiling is 30 s here.
+The test fails at its end when the page has logged an error, thrown one, or asked for anything that
+is not on this server; when the server has dropped messages; when the node has logged an error of
+its own. ``book.forgive("text")`` names one that is part of the test. Playwright's ``expect`` does
+the waiting; its ceiling is 30 s here. A failed test leaves pictures and logs, ``FAILED-…``, behind.
+
+``findings(locator)`` of audit.py lists what no stranger's text may leave in a page. ``Chat`` of
+chats.py has words for the parts of a chat, and ``AGENTS`` is a cell with agents to talk to.
 
 A second ``open_notebook`` in a test is a second kernel in the same home: two nodes that find each
 other. ``open_notebook(..., face="notebook")`` opens Notebook 7.
 
-Pictures go to ``$AIOS_ARTIFACTS``, else to ``artifacts`` in this folder, failures too. To look at
-a widget without a test::
+Pictures go to ``$AIOS_ARTIFACTS``, else to ``artifacts`` in this folder. To look at a widget
+without a test::
 
     python -m tests.browser.look "%load_ext aios_nb" "%aios hub" --dark --to hub.png
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import aios_nb
 
+ROOT = Path(__file__).parents[2]
+"""Kernels may import ``tests`` too."""
 START_S = 90.0
 """A ceiling: a cold machine reads a lot of Python before the first answer."""
 TOKEN = "for-tests-on-loopback"

@@ -31,7 +31,11 @@ OURS = re.compile(r" ERROR aios_nb\.(?!agents)")
 NOISE = re.compile(
     # Notebook 7 about itself, when it opens.
     r"reading 'schema'|'filebrowser:open-path' not registered"
+    # JupyterLab's toolbar, now and then when the page changes its width.
+    r"|'removeChild' on 'Node'"
 )
+WIDGETS = "blob:"
+"""Where anywidget loads our code from: an error that passed through it is not noise."""
 
 
 class Notebook:
@@ -52,7 +56,7 @@ class Notebook:
         self._log_from = lab.log.stat().st_size
         page.set_default_timeout(CEILING_MS)
         page.on("console", self._said)
-        page.on("pageerror", lambda error: self._noted(f"thrown: {error}"))
+        page.on("pageerror", lambda error: self._noted(f"thrown: {error.stack or error}"))
         page.on("request", self._asked)
 
     def open(self, cells: Sequence[str], face: str = "lab") -> None:
@@ -296,7 +300,7 @@ class Notebook:
             self._noted(f"asked for {request.url}")
 
     def _noted(self, problem: str) -> None:
-        if not NOISE.search(problem):
+        if WIDGETS in problem or not NOISE.search(problem):
             self.problems.append(problem)
 
     # JupyterLab's own objects -----------------------------------------------------------------

@@ -3,59 +3,27 @@
 from __future__ import annotations
 
 import json
-from itertools import islice
 
 import nbconvert
 import nbformat
 import pytest
 from playwright.sync_api import expect
 
-import aios_nb as aios
-from aios_nb.agents.definition import Definition, describe
-from aios_nb.errors import AiosError
+from tests.browser import strangers
 from tests.browser.audit import Window, findings
 from tests.browser.chats import LOAD, Chat
 from tests.browser.notebook import Notebook
-from tests.hostile.corpus import CORPUS, MARK
+from tests.browser.strangers import SHORT
+from tests.hostile.corpus import MARK
 
-SENDABLE = [
-    text
-    for text in CORPUS.values()
-    if text.isascii() or text.encode("utf-8", "ignore").decode() == text
-]
-SHORT = [text for text in SENDABLE if 0 < len(text) <= 120]
-
-
-def mirror(text):
-    yield from (text[at : at + 7] for at in range(0, len(text), 7))
-
-
-def breaks(text):
-    raise ValueError(text)
-
-
-def gives(text):
-    import pandas as pd
-
-    frame = pd.DataFrame(
-        {name: [value] for name, value in zip(SHORT, reversed(SHORT), strict=True)}
-    )
-    files = [aios.File(b"x", name=name) for name in SHORT if "/" not in name][:10]
-    return {"all": SHORT, **dict.fromkeys(SHORT, 1)} if text == "dict" else (frame, *files)
-
-
-def evil_cards() -> list[Definition]:
-    """Agents whose cards hold all of the short ones, in title, about, tags and examples."""
-    texts = iter(SHORT)
-    cards = []
-    while five := list(islice(texts, 5)):
-        title, about, tag, *examples = (five * 5)[:5]
-        try:
-            options = {"title": title, "about": about, "tags": [tag[:48]], "examples": examples}
-            cards.append(describe(mirror, name=f"evil-{len(cards)}", **options))
-        except AiosError:  # not even a card may hold it
-            continue
-    return cards
+MET = """
+import time
+import aios_nb as aios
+from tests.browser.strangers import SENDABLE, SHORT
+node = aios.node()
+while "mirror" not in [hit.name for hit in node.search("mirror")]:
+    time.sleep(0.05)
+"""
 
 
 def clean(book: Notebook, window: Window) -> None:
@@ -68,7 +36,7 @@ def clean(book: Notebook, window: Window) -> None:
 
 @pytest.fixture
 def mallory(make_site):
-    agents = [describe(mirror), describe(breaks), describe(gives), *evil_cards()]
+    agents = strangers.agents()
     assert len(agents) > 20
     return make_site(*agents, name="mallory")
 
@@ -76,7 +44,7 @@ def mallory(make_site):
 def test_a_chat_with_a_stranger(open_notebook, mallory):
     book = open_notebook(
         LOAD,
-        "from tests.browser.test_hostile import SENDABLE",
+        MET,
         "chat = %aios chat mirror\nchat",
         "replies = [chat.ask(text) for text in SENDABLE]\nlen(replies)",
         "chat.ask('@gives dict'); chat.ask('@gives frame'); chat.conversation",
@@ -122,8 +90,8 @@ def test_hub_network_and_displays_of_strangers(open_notebook, mallory):
         LOAD,
         "%aios hub",
         "%aios network",
+        MET,
         "%aios search script",
-        "from tests.browser.test_hostile import SHORT\nnode = __import__('aios_nb').node()",
         "from IPython.display import display\n"
         "for nr in range(20): display(node.card(f'evil-{nr}'))\n"
         "for text in SHORT[::4]: display(node.ask('mirror', text))",
@@ -152,7 +120,6 @@ def test_hub_network_and_displays_of_strangers(open_notebook, mallory):
     clean(book, window)
     book.shot("hostile-hub", hub)
     book.shot("hostile-displays", book.page.locator(".jp-Notebook"))
-    book.save()
     printed_is_clean(book)
 
 
