@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
-# Most tests wait for each other's processes: three at a time keep two cores busy.
-WORKERS ?= 3
+# One for each of two cores: more of them would make tests wait for each other.
+WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check format bench browser screenshots matrix clean

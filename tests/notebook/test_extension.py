@@ -181,3 +181,16 @@ def test_colab_is_known_by_its_package(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "google.colab", colab)
 
     assert host_of({}) == hosted.COLAB
+
+
+def test_a_chat_in_a_terminal_is_printed_once(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+):
+    shell.run_line_magic("load_ext", "aios_nb")
+    shell.run_cell("chat = %aios chat echo\nchat")
+    capsys.readouterr()
+
+    shell.run_cell("reply = chat.ask('a word')")
+    shell.run_cell("1")
+
+    assert "Chat with echo" not in capsys.readouterr().out

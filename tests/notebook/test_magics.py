@@ -12,7 +12,6 @@ from typing import Any
 
 import nbformat
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 
 import aios_nb as aios
 from aios_nb.notebook.show import progress
@@ -281,14 +280,3 @@ def test_a_wait_for_a_starting_node_is_told(page: Console, monkeypatch: pytest.M
     assert any("waiting for the node" in str(output["data"]) for output in page.outputs)
     assert "hello" in ran.text
     assert "waiting" not in ran.text
-
-
-def test_a_chat_in_a_terminal_is_printed_once(shell: InteractiveShell, capsys: Any):
-    shell.run_line_magic("load_ext", "aios_nb")
-    shell.run_cell("chat = %aios chat echo\nchat")
-    capsys.readouterr()
-
-    shell.run_cell("reply = chat.ask('a word')")
-    shell.run_cell("1")
-
-    assert "Chat with echo" not in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -75,6 +76,10 @@ def test_help_and_tab_reach_the_page(notebook: Notebook):
         asked = reply_to(notebook, notebook.client.execute(line))
         assert said in asked["payload"][0]["data"]["text/plain"]
     line = "x = %aios ask talk"
-    completed = reply_to(notebook, notebook.client.complete(line, len(line)))
+    ends = time.monotonic() + CEILING_S
+    while True:  # until the list of agents has heard of it
+        completed = reply_to(notebook, notebook.client.complete(line, len(line)))
+        if completed["matches"] or time.monotonic() > ends:
+            break
     assert completed["matches"][0] == "talker"
     assert completed["cursor_start"] == len("x = %aios ask ")

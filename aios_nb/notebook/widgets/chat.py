@@ -197,6 +197,8 @@ class AgentChat(Panel):
         if talk.here.turned:
             yield self._state(talk)
             self._save_soon()
+            if talk.here.transcript.lags:  # what was written meanwhile comes after it
+                self.stir()
             return
         news, later = talk.here.transcript.news()
         yield from news

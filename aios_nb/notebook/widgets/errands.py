@@ -22,6 +22,7 @@ class Errands:
         task = asyncio.get_running_loop().create_task(self._guarded(job))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: job.close())  # one dropped before its first step
 
     def drop(self) -> None:
         """Let all of them end."""

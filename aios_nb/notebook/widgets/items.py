@@ -13,6 +13,8 @@ from aios_nb.notebook.widgets.contents import Blocks
 REST = 10
 """A reply that grows is shown again after so many times what showing it took: a tenth of the
 loop's time at most, however long it is."""
+REST_MAX_S = 1.0
+"""But it is shown: the first time may take long because the reader of Markdown is imported."""
 SHOWN_AT_ONCE_CHARS = 8_000
 """Of what has come meanwhile; the rest is shown next time. To parse so much takes some ms."""
 
@@ -94,7 +96,7 @@ class Writing:
         blocks = richtext.to_data(nodes)
         self.item.blocks = [*(self.item.blocks or [])[:keep], *blocks]
         now = time.monotonic()
-        self._rest_until = now + REST * (now - began)
+        self._rest_until = now + min(REST * (now - began), REST_MAX_S)
         return {"type": "grow", "id": self.item.id, "keep": keep, "blocks": blocks}
 
 

@@ -273,7 +273,12 @@ class Transcript:
             self._touched.clear()
         shown = [writing.show() for writing in self.writing.values()]
         messages += filter(None, shown)
-        return messages, any(writing.lags for writing in self.writing.values())
+        return messages, self.lags
+
+    @property
+    def lags(self) -> bool:
+        """Whether more was written than was shown."""
+        return any(writing.lags for writing in self.writing.values())
 
     def whole(self) -> list[Item]:
         """All items in order, as they were last shown; a page that gets them is up to date."""
