@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
-# One for each of two cores: more of them would make tests wait for each other.
+# One for each of two cores; a file's tests stay together, they share nodes, kernels and pages.
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
@@ -19,7 +19,7 @@ run: $(VENV)/.lab  ## Set everything up and open JupyterLab on the quickstart
 	$(BIN)/aios-nb lab
 
 test: $(VENV)/.dev check browser  ## Set everything up and run all tests
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 check: $(VENV)/.dev  ## Lint, formatting, types, and which room may import which
 	$(BIN)/ruff check

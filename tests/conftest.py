@@ -21,15 +21,6 @@ SPEAKS_FOR_THE_USER = ("AIOS_NODE", "JPY_SESSION_NAME")
 """Variables that would lead a test to a node, or a name, of the person who runs it."""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several workers, a file stays with one of them, and the browser tests share a Lab."""
-    for item in items:
-        folder = item.path.parent.name
-        group = folder if folder == "browser" else f"{folder}/{item.path.stem}"
-        item.add_marker(pytest.mark.xdist_group(group))
-
-
 @pytest.fixture(scope="session", autouse=True)
 def _no_real_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Fixtures that live longer than one test do not see the user's home either."""
