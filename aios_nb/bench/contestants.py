@@ -13,14 +13,13 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
-from aios_nb.bench import usage
+from aios_nb.bench import owner, usage
 from aios_nb.bench.spec import Broken, Target, Work
 
 READY_WAIT_S = 60.0
@@ -28,6 +27,7 @@ END_WAIT_S = 10.0
 SAID_BYTES = 2000
 """How much of a failed child's last words is quoted."""
 ALLOWED_AT_ONCE = 100
+ALLOWED_S = 60.0
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 AGENTS_FILE = Path(__file__).with_name("agents.py")
 
@@ -202,13 +202,7 @@ def allow(node: Contestant, others: Sequence[str]) -> None:
             {"jsonrpc": "2.0", "id": number, "method": "nodes.allow", "params": {"node": other}}
             for number, other in enumerate(others[at : at + ALLOWED_AT_ONCE])
         ]
-        request = urllib.request.Request(  # noqa: S310 (our own child's address)
-            f"{node.ready['url']}/rpc",
-            msgspec.json.encode(batch),
-            {"Content-Type": "application/json", "Authorization": f"Bearer {node.ready['token']}"},
-        )
-        with urllib.request.urlopen(request) as reply:  # noqa: S310
-            answers = msgspec.json.decode(reply.read())
+        answers = owner.post(node.ready["url"], node.ready["token"], batch, ALLOWED_S)
         if any("result" not in answer for answer in answers):
             raise Broken(f"nodes were not allowed: {answers[0]}")
 

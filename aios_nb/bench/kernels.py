@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
+from aios_nb.bench import owner
 from aios_nb.bench.contestants import child_env
 from aios_nb.bench.spec import Broken
 from aios_nb.home import Home, RunInfo, default_name
@@ -67,17 +65,7 @@ class Notebook:
 
     def ask(self, method: str, **params: Any) -> Any:
         """The result of a call over HTTP, as the node's owner."""
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        request = urllib.request.Request(  # noqa: S310 (our own child's address)
-            f"{self.run.url}/rpc",
-            msgspec.json.encode(body),
-            {"Content-Type": "application/json", "Authorization": f"Bearer {self.run.token}"},
-        )
-        with urllib.request.urlopen(request, timeout=CELL_S) as reply:  # noqa: S310
-            answer = msgspec.json.decode(reply.read())
-        if "result" not in answer:
-            raise Broken(f"{method} was answered with {answer['error']}")
-        return answer["result"]
+        return owner.ask(self.run.url, self.run.token, method, params, CELL_S)
 
     def sees(self, agent: str, about: str) -> bool:
         """Whether its hub shows this agent of another node, alive and with these words."""

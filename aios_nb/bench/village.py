@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from aios_nb.bench import owner
 from aios_nb.bench.contestants import child_env, end, first_line
 from aios_nb.bench.spec import Broken
 
@@ -105,17 +105,8 @@ class Villager:
 
     def ask(self, method: str, **params: Any) -> Any:
         """The result of a call, as its owner."""
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        request = urllib.request.Request(  # noqa: S310 (our own child's address)
-            f"{self.ready['url']}/rpc",
-            msgspec.json.encode(body),
-            {"Content-Type": "application/json", "Authorization": f"Bearer {self.ready['token']}"},
-        )
-        with urllib.request.urlopen(request, timeout=ANSWER_WAIT_S) as reply:  # noqa: S310
-            answer = msgspec.json.decode(reply.read())
-        if "result" not in answer:
-            raise Broken(f"{self.name} answered {method} with {answer['error']}")
-        return answer["result"]
+        url, token = self.ready["url"], self.ready["token"]
+        return owner.ask(url, token, method, params, ANSWER_WAIT_S)
 
     def view(self) -> View:
         """By tag alone: the first search by words reads a model, thirty of them at a time here."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from typing import TYPE_CHECKING, Any, Literal
 
-import aios_nb
+from aios_nb import lifecycle
 from aios_nb.current import program
 from aios_nb.errors import AiosError, NotRunning, UsageError
 from aios_nb.notebook.roster import Roster
@@ -76,7 +76,7 @@ class Session:
 
     def start(self, **options: Any) -> None:
         """Have a node: starts one behind, with what ``aios.up`` takes, unless there is one."""
-        wanted = aios_nb.choices(**options) if options else None
+        wanted = lifecycle.choices(**options) if options else None
         if program.begin(wait=False):
             threading.Thread(
                 target=self._launch, args=(wanted,), name="aios-start", daemon=True
@@ -84,7 +84,7 @@ class Session:
 
     def _launch(self, wanted: Settings | None) -> None:
         try:
-            aios_nb.launch(wanted, chosen=wanted is not None)
+            lifecycle.launch(wanted, chosen=wanted is not None)
         except Exception:  # the session tells the problem in one line; this is for the log
             log.warning("the node could not start", exc_info=True)
 
@@ -116,7 +116,7 @@ class Session:
 
     def stop(self) -> None:
         """Stop the node, if there is one; waits for one that is starting."""
-        aios_nb.down()
+        lifecycle.down()
 
     def _node_changed(self) -> None:
         site = self.site()

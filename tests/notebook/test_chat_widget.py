@@ -18,6 +18,7 @@ from aios_nb.notebook.widgets.contents import data_view
 from aios_nb.notebook.widgets.following import PAGE
 from aios_nb.parts import File
 from aios_nb.site import Site
+from tests.notebook.hosts import Switch
 from tests.sites import TestSite
 
 CEILING_S = 30.0
@@ -25,29 +26,6 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
 NASTY = "<script>alert(1)</script> <img src=x onerror=alert(2)> \u202eevil"
 Make = Callable[..., TestSite]
 Open = Callable[..., "Window"]
-
-
-class Host:
-    """A node that comes and goes. Is a panel's ``Host``."""
-
-    def __init__(self, site: Site | None) -> None:
-        self.node = site
-        self.told: list[Callable[[], None]] = []
-
-    def site(self) -> Site | None:
-        return self.node
-
-    def problem(self) -> str:
-        return "stopped"
-
-    def subscribe(self, told: Callable[[], None]) -> Callable[[], None]:
-        self.told.append(told)
-        return lambda: self.told.remove(told)
-
-    def turn(self, site: Site | None) -> None:
-        self.node = site
-        for told in list(self.told):
-            told()
 
 
 class Page:
@@ -96,7 +74,7 @@ class Window(AgentChat):
         self.batches: list[dict[str, Any]] = []
         self.news = threading.Condition()
         self.ids = iter(range(1, 1000))
-        super().__init__(Host(site), agent, **options)
+        super().__init__(Switch(site), agent, **options)
         self.say("hello", view="1")
 
     def send(self, content: Any, buffers: Any = None) -> None:
@@ -659,7 +637,7 @@ def test_a_chat_outlives_its_node(open_chat: Open, make_site: Make, tmp_path: An
     running = chat.item(re="m-2", status="runs")
     kept = chat.conversation
     first.stop()
-    assert isinstance(chat.host, Host)
+    assert isinstance(chat.host, Switch)
     chat.host.turn(None)
     assert chat.hears("offline")["problem"] == "stopped"
     assert chat.conversation == kept
@@ -679,7 +657,7 @@ def test_a_chat_without_a_node_says_so(open_chat: Open, site: TestSite) -> None:
     chat = open_chat("upper", site=None)
     assert chat.hears("offline")["problem"] == "stopped"
     assert "not running" in chat._repr_mimebundle_()[0]["text/plain"]
-    assert isinstance(chat.host, Host)
+    assert isinstance(chat.host, Switch)
     chat.host.turn(site.node)
     chat.until(lambda page: page.head.get("ready"))
     chat.write("one")

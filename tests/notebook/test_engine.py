@@ -211,7 +211,8 @@ def test_its_error_is_one_line(notebook: Notebook):
 
 
 def test_a_busy_cell_comes_first_and_the_deadline_holds(notebook: Notebook):
-    cell = notebook.begin("go = False\nwhile not go: time.sleep(0.01)")
+    cell = notebook.begin("go = False\nprint('begun')\nwhile not go: time.sleep(0.01)")
+    notebook.until(lambda: "begun" in cell.printed)
     late = notebook.calling("chat.send", agent="look", text="late", deadline_s=1)
     patient = notebook.calling("chat.send", agent="look", text="patient", message_id="m-patient")
     with pytest.raises(DeadlinePassed):

@@ -15,6 +15,7 @@ from aios_nb.notebook.widgets import hub as module
 from aios_nb.notebook.widgets.browse import PAGE_ROWS, ROWS_MAX, Browser, Question
 from aios_nb.notebook.widgets.cards import changes, facts
 from aios_nb.notebook.widgets.hub import AgentHub, as_html, as_text
+from tests.notebook.hosts import Switch
 from tests.sites import TestSite
 
 CEILING_S = 40.0
@@ -240,35 +241,6 @@ def test_a_card_with_anything_in_it_is_read_in_bounds() -> None:
 # The widget -----------------------------------------------------------------------------------
 
 
-class Host:
-    """A notebook's node, as widgets find it."""
-
-    def __init__(self, site: TestSite | None = None) -> None:
-        self._site = site
-        self._told: list[Callable[[], None]] = []
-
-    def site(self) -> Any:
-        running = self._site is not None and self._site.node.running
-        return self._site.node if running else None
-
-    def problem(self) -> str:
-        return "starting"
-
-    def subscribe(self, told: Callable[[], None]) -> Callable[[], None]:
-        self._told.append(told)
-
-        def leave() -> None:
-            if told in self._told:
-                self._told.remove(told)
-
-        return leave
-
-    def become(self, site: TestSite | None) -> None:
-        self._site = site
-        for told in self._told:
-            told()
-
-
 class Page:
     """The other end of a widget: what arrives there, and what it says."""
 
@@ -295,7 +267,7 @@ class Page:
 def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[AgentHub, Page]]]:
     hubs: list[AgentHub] = []
 
-    def make(host: Host, query: str = "") -> tuple[AgentHub, Page]:
+    def make(host: Switch, query: str = "") -> tuple[AgentHub, Page]:
         hubs.append(AgentHub(host, query))
         return hubs[-1], Page(hubs[-1], monkeypatch)
 
@@ -308,7 +280,7 @@ def test_a_page_that_opens_is_told_all_and_may_ask(
     make_site: Make, opened: Callable[..., tuple[AgentHub, Page]]
 ) -> None:
     site = make_site(works("adder", "Adds numbers."))
-    hub, page = opened(Host(site), "adder")
+    hub, page = opened(Switch(site.node, "starting"), "adder")
     page.say(type="hello", view="v1", nr=1)
     page.until("ack", nr=1)
     assert page.until("welcome")["own"] == {"node": site.node.node_id, "name": "test"}
@@ -328,17 +300,17 @@ def test_a_page_that_opens_is_told_all_and_may_ask(
 def test_a_node_that_starts_stops_and_starts_again_is_followed(
     make_site: Make, opened: Callable[..., tuple[AgentHub, Page]]
 ) -> None:
-    host = Host()
+    host = Switch(why="starting")
     _, page = opened(host)
     page.say(type="hello", view="v")
     assert page.until("offline")["problem"] == "starting"
     site = make_site(works("first"))
-    host.become(site)
+    host.turn(site.node)
     assert "first" in names(page.until("page"))
-    host.become(None)
+    host.turn(None)
     page.until("offline")
     site.stop()
-    host.become(make_site(works("second"), name="other"))
+    host.turn(make_site(works("second"), name="other").node)
 
     assert "second" in names(page.until("page"))
 
@@ -349,7 +321,7 @@ def test_chat_opens_inside_and_is_kept_for_the_next_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     site = make_site()
-    hub, page = opened(Host(site))
+    hub, page = opened(Switch(site.node, "starting"))
     made: list[str] = []
     shown: queue.SimpleQueue[str] = queue.SimpleQueue()
     hub.observe(lambda change: shown.put(change["new"]), "chat")
@@ -372,9 +344,9 @@ def test_who_has_no_widgets_sees_a_table(
     make_site: Make, opened: Callable[..., tuple[AgentHub, Page]]
 ) -> None:
     site = make_site(works("adder", "Adds numbers."))
-    hub, _ = opened(Host(site), "adds numbers")
+    hub, _ = opened(Switch(site.node, "starting"), "adds numbers")
     bundle, _ = hub._repr_mimebundle_()
-    waiting, _ = opened(Host())
+    waiting, _ = opened(Switch(why="starting"))
 
     assert "application/vnd.jupyter.widget-view+json" in bundle
     assert "adder" in bundle["text/plain"]

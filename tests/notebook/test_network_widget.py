@@ -17,7 +17,7 @@ from aios_nb.errors import UsageError
 from aios_nb.notebook.widgets import graph, network
 from aios_nb.notebook.widgets.network import NetworkView
 from aios_nb.notebook.widgets.rates import GAP_S, Rates, rounded
-from aios_nb.site import Site
+from tests.notebook.hosts import Switch
 from tests.sites import TestSite
 
 CEILING_S = 40.0
@@ -161,33 +161,10 @@ def test_names_in_the_picture_are_text_and_nothing_else():
 # What pages are told ---------------------------------------------------------------------------
 
 
-class Host:
-    """Where the view finds its node."""
-
-    def __init__(self, site: Site | None) -> None:
-        self.now = site
-        self.told: dict[Callable[[], None], None] = {}
-
-    def site(self) -> Site | None:
-        return self.now
-
-    def problem(self) -> str:
-        return "stopped"
-
-    def subscribe(self, told: Callable[[], None]) -> Callable[[], None]:
-        self.told[told] = None
-        return lambda: self.told.pop(told, None)
-
-    def change(self, site: Site | None) -> None:
-        self.now = site
-        for told in tuple(self.told):
-            told()
-
-
 class Page(NetworkView):
     """A view whose page is this test."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Switch) -> None:
         self.heard: list[dict[str, Any]] = []
         self.rows: dict[str, dict[str, Any]] = {}
         super().__init__(host)
@@ -256,7 +233,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_page_sees_real_nodes_come_change_and_go(start, views):
     me = start("me")
-    host = Host(me.node)
+    host = Switch(me.node)
     view = Page(host)
     views.append(view)
 
@@ -299,7 +276,7 @@ def test_a_page_sees_real_nodes_come_change_and_go(start, views):
 
 def test_the_node_is_only_asked_while_somebody_looks(start, views):
     me = start("me")
-    view = Page(Host(me.node))
+    view = Page(Switch(me.node))
     views.append(view)
     asked: list[str] = []
     real = me.node.client.call
@@ -336,7 +313,7 @@ def test_the_node_is_only_asked_while_somebody_looks(start, views):
 
 def test_a_page_allows_and_blocks(start, views):
     me, bob = start("me"), start("bob")
-    view = Page(Host(me.node))
+    view = Page(Switch(me.node))
     views.append(view)
     bob_id = bob.node.node_id
     view.say(type="hello")
@@ -358,7 +335,7 @@ def test_a_page_allows_and_blocks(start, views):
 
 
 def test_a_page_hears_that_the_node_is_away_and_back(start, views):
-    host = Host(None)
+    host = Switch(None)
     view = Page(host)
     views.append(view)
     view.say(type="hello")
@@ -366,12 +343,12 @@ def test_a_page_hears_that_the_node_is_away_and_back(start, views):
     with pytest.raises(UsageError, match="there is no node: stopped"):
         _ = view.peers
     me = start("me")
-    host.change(me.node)
+    host.turn(me.node)
     view.await_("online")
     view.say(type="hello")
     view.await_("picture")
     view.heard.clear()
-    host.change(None)
+    host.turn(None)
     view.await_("offline")
     view.until(lambda: view._following is None or view._following.done())
     assert not [m for m in view.heard if m["type"] == "error"]
@@ -379,7 +356,7 @@ def test_a_page_hears_that_the_node_is_away_and_back(start, views):
 
 def test_a_saved_notebook_has_the_picture_in_every_form(start, views):
     me = start("me")
-    host = Host(me.node)
+    host = Switch(me.node)
     view = Page(host)
     views.append(view)
     bob = start("bob", works("painter"))
@@ -407,7 +384,7 @@ def test_a_saved_notebook_has_the_picture_in_every_form(start, views):
     view.until(lambda: [row["name"] for row in view.saved["picture"]["rows"]] == ["bob"])
     assert me.node.run_info.token not in str(view.get_state())
 
-    host.now = None
+    host.turn(None)
     data, _ = view._repr_mimebundle_()
     assert "stopped" in data["text/plain"]
     assert "image/svg+xml" not in data

@@ -12,33 +12,11 @@ from aios_nb.errors import UsageError
 from aios_nb.notebook.widgets import panel as panel_module
 from aios_nb.notebook.widgets.panel import Panel
 from aios_nb.site import Site
+from tests.notebook.hosts import Switch
 from tests.sites import TestSite
 
 CEILING_S = 30.0
 Make = Callable[..., TestSite]
-
-
-class Switch:
-    """A node that comes and goes. Is a ``Host``."""
-
-    def __init__(self, site: Site | None = None) -> None:
-        self.node = site
-        self.told: list[Callable[[], None]] = []
-
-    def site(self) -> Site | None:
-        return self.node
-
-    def problem(self) -> str:
-        return "stopped"
-
-    def subscribe(self, told: Callable[[], None]) -> Callable[[], None]:
-        self.told.append(told)
-        return lambda: self.told.remove(told)
-
-    def turn(self, site: Site | None) -> None:
-        self.node = site
-        for told in list(self.told):
-            told()
 
 
 class Parrot(Panel):

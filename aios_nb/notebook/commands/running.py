@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import aios_nb
+from aios_nb import lifecycle
 from aios_nb.notebook.commands import Call
 from aios_nb.notebook.commands.status import status
 from aios_nb.notebook.show.faces import cell_of
@@ -22,7 +22,7 @@ def up(call: Call) -> Status:
         if value not in (None, [])
     }
     with waiting(cell_of(call.shell), "starting the node"):
-        aios_nb.up(**options)
+        lifecycle.up(**options)
     return status(call)
 
 
