@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,10 @@ from tests.sites import TestSite
 # How long an example takes is the machine's affair.
 settings.register_profile("busy", deadline=None)
 settings.load_profile("busy")
+
+# Started in the background of a script, a program does not hear interrupts; ours are tested.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SPEAKS_FOR_THE_USER = ("AIOS_NODE", "JPY_SESSION_NAME")
 """Variables that would lead a test to a node, or a name, of the person who runs it."""
