@@ -37,6 +37,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """What the links of all strangers hold in memory: half messages, answers that are not read."""
     refused_per_s: float = 20.0
     """Requests without a valid token answered per second; the rest get 429."""
+    open_per_s: float = 50.0
+    """Requests without a token on the doors that are open to anyone, together."""
     queue_per_agent_conversation: int = 5
     runs: int = 2000
     """Runs at once on this node, waiting ones included."""

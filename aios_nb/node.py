@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from aios_nb._version import __version__
 from aios_nb.access import Caller, Principal, looks_strange, owner_of
 from aios_nb.agents.definition import Definition, describe
 from aios_nb.config import Settings
@@ -435,7 +436,9 @@ class Rooms:
     async def _serve(self, identity: Identity, dispatcher: Dispatcher, blobs: BlobStore) -> RunInfo:
         """Open the door, and sign where it is."""
         from aios_nb.identity import answer_hello
+        from aios_nb.wire.doors import Facts
         from aios_nb.wire.guard import Guard
+        from aios_nb.wire.lobby import Lobby
         from aios_nb.wire.peer.frames import SUBPROTOCOL
         from aios_nb.wire.server import Server
 
@@ -450,6 +453,12 @@ class Rooms:
             scoped=self.tokens.lookup,
             conformance=settings.conformance,
         )
+        facts = Facts(
+            node_id=node_id, name=name, version=__version__, url=lambda: settings.public_url or url
+        )
+        lobby = Lobby(
+            dispatcher, identity, facts, blobs, settings.limits, conformance=settings.conformance
+        )
         server = Server(
             dispatcher,
             blobs,
@@ -458,15 +467,16 @@ class Rooms:
             self.directory.wellknown,
             limits=settings.limits,
             links={SUBPROTOCOL: self.links.serve},
+            doors=lobby.doors(),
         )
         host, port = await server.start(settings.host, settings.port)
+        url = f"http://{_dialled(host)}:{port}"
         self.tokens.on_revoked = server.shut_out
         self._closers.insert(-3, server.stop)  # after the links, which came in through it
         scope, endpoint = _place(settings, host, port)
         udp = await self.network.open(scope, (settings.host, port), endpoint[1])
         endpoints = [endpoint] if udp is None else [endpoint, ("udp", endpoint[1], udp)]
         await self.directory.announce(name, scope, endpoints)
-        url = f"http://{_dialled(host)}:{port}"
         return RunInfo(name=name, node_id=node_id, url=url, token=token, network=settings.network)
 
     def _own_rows(self, owner: Principal) -> list[AgentRow]:

@@ -131,4 +131,29 @@ STEPS: tuple[str, ...] = (
         said TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
     """,
+    # 5: programs that speak other protocols
+    """
+    -- MCP servers and A2A agents that were added to the hub. ``address`` is a URL, or a command as
+    -- a JSON array. ``approved`` and ``seen`` are what it said of itself when it was approved and
+    -- when it was last looked at, ``pin`` the hash of what was approved.
+    CREATE TABLE imports (
+        name TEXT PRIMARY KEY,
+        kind TEXT NOT NULL,
+        address TEXT NOT NULL,
+        options TEXT NOT NULL,
+        pin TEXT NOT NULL,
+        approved TEXT NOT NULL,
+        seen TEXT NOT NULL,
+        at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    -- What the other side calls a conversation of ours.
+    CREATE TABLE import_contexts (
+        name TEXT NOT NULL,
+        conversation TEXT NOT NULL,
+        context TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        PRIMARY KEY (name, conversation)
+    ) STRICT, WITHOUT ROWID;
+    """,
 )

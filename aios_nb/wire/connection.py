@@ -52,7 +52,7 @@ class Connection(RequestHandler):
         """When the client must have sent, or read, what we wait for."""
         self.quota: int | None = None
         """How many bytes may still come, where that is few: a websocket before its token."""
-        self.on_lost: Callable[[], None] | None = None
+        self.on_lost: Callable[[], object] | None = None
         self.taken: Callable[[bytes], None] | None = None
         """Who reads the rest, once the connection is a link to another node."""
         self._drain: asyncio.Event | None = None
@@ -105,6 +105,15 @@ class Connection(RequestHandler):
         """Cut the client off unless ``due`` is cleared or renewed in time."""
         if self._manager is not None:
             cast("Listener", self._manager).expect(self, within_s)
+
+    async def while_there(self, work: asyncio.Future[web.StreamResponse]) -> web.StreamResponse:
+        """What the work gives; it is cancelled when the client goes away meanwhile."""
+        self.on_lost = work.cancel
+        try:
+            return await work
+        finally:
+            self.on_lost = None
+            work.cancel()
 
     async def drained(self) -> None:
         """Wait until the client has read enough of what was written. Raises when it has gone."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import logging
 import re
 import secrets
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Raw
 
-from aios_nb.access import Principal
+from aios_nb.access import Caller, Principal
 from aios_nb.config import Limits
 from aios_nb.errors import (
     Cancelled,
@@ -31,7 +32,7 @@ from aios_nb.errors import (
 )
 from aios_nb.wire import jsonrpc
 from aios_nb.wire.jsonrpc import ABSENT, Call
-from aios_nb.wire.methods import METHODS, Answers, Handler, Method
+from aios_nb.wire.methods import METHODS, OPEN, Answers, Handler, Method
 
 if TYPE_CHECKING:
     from aios_nb.ports import Notices
@@ -73,6 +74,12 @@ class Bound:
             self._optional = frozenset(f.encode_name for f in fields if not f.required)
             shown = ", ".join(f.encode_name if f.required else f.encode_name + "?" for f in fields)
             self.usage = f"{row.name}({shown})"
+
+    def open_to(self, caller: Caller) -> Bound:
+        """The same for this kind of caller too."""
+        opened = copy.copy(self)
+        opened.callers = self.callers | {caller}
+        return opened
 
     def params(self, raw: Raw) -> Any:
         """The validated params. Raises ``InvalidParams``."""
@@ -155,6 +162,15 @@ class Dispatcher:
             if row.name in self._bound:
                 raise UsageError(f"the method {row.name} is bound twice")
             self._bound[row.name] = Bound(row, _handler(row, rooms))
+
+    def for_anyone(self) -> Dispatcher:
+        """The same methods as the doors of other protocols call them: some are open to anyone."""
+        opened = copy.copy(self)
+        opened._bound = {  # noqa: SLF001 - of our own kind
+            name: bound.open_to(Caller.ANYONE) if name in OPEN else bound
+            for name, bound in self._bound.items()
+        }
+        return opened
 
     def find(self, principal: Principal, name: str) -> Bound:
         """The method of that name. Raises ``MethodNotFound`` or ``NotAllowed``."""

@@ -36,6 +36,8 @@ class Need(Enum):
 
     NOTHING = "nothing"
     TOKEN = "token"  # noqa: S105 - the word, not a secret
+    OPEN = "open"
+    """Anyone may come, within tight limits; who shows a token may do more."""
     HELLO = "hello"
     """A websocket: it may open unproven, and proves itself on the connection."""
 
@@ -139,6 +141,7 @@ class Guard:
         if conformance and self.is_wide:
             raise UsageError("--conformance is for loopback only", hint="leave out the other names")
         self._strangers = Bucket(limits.refused_per_s, clock)
+        self._visitors = Bucket(limits.open_per_s, clock)
         hellos_per_s = limits.refused_per_s * HELLOS_PER_REFUSAL
         self._near_hellos = Bucket(hellos_per_s, clock)
         self._far_hellos = Bucket(hellos_per_s, clock)
@@ -188,6 +191,8 @@ class Guard:
         if need is Need.NOTHING:
             known = self._shows_token(headers, peer)
             return ANYONE if known or self._strangers.take() else _TOO_MANY
+        if need is Need.OPEN:
+            return ANYONE if self.conformance or self._visitors.take() else _TOO_MANY
         if need is Need.TOKEN:
             # The fixtures of the suites are for anyone, and the suites send no token.
             return ANYONE if self.conformance else self.refuse(_NO_TOKEN)

@@ -82,3 +82,10 @@ METHODS: tuple[Method, ...] = (
     Method("gossip.packet", p.Packet, _LINK),
     Method("gossip.sync", p.Sync, _LINK),
 )
+
+OPEN = frozenset(
+    {"node.info", "agents.list", "agents.search", "agents.card"}
+    | {"chat.send", "chat.stream", "chat.answer", "chat.cancel", "chat.history"}
+)
+"""What MCP, A2A and catalogs ask of the node for callers without a token. Such a caller knows a
+conversation by its unguessable id alone, reaches public agents only, and lists nothing."""

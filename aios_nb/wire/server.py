@@ -21,6 +21,7 @@ from aios_nb.wire.blobs import PREFIX as BLOBS
 from aios_nb.wire.blobs import BlobRoute, Files
 from aios_nb.wire.connection import Connection, Listener, next_piece
 from aios_nb.wire.dispatch import Dispatcher
+from aios_nb.wire.doors import Door
 from aios_nb.wire.guard import NEEDS_TOKEN, WRONG_TOKEN, Guard, Need, Refusal
 from aios_nb.wire.methods import Answers
 from aios_nb.wire.porch import LET_THROUGH_PER_TURN, Porch, Shuts, is_held_back, never
@@ -41,22 +42,36 @@ Link = Callable[[web.BaseRequest, Principal], Awaitable[web.StreamResponse]]
 
 
 class Route(msgspec.Struct, frozen=True):
-    """What a path takes and asks."""
+    """What a path takes and asks. One that ends with a slash stands for all that is below it."""
 
+    path: str
     methods: frozenset[str]
     need: Need
 
 
 _READ = frozenset({"GET", "HEAD"})
+_POST = frozenset({"POST"})
 ROUTES: Mapping[str, Route] = {
-    "/rpc": Route(frozenset({"POST"}), Need.TOKEN),
-    "/ws": Route(frozenset({"GET"}), Need.HELLO),
-    "/healthz": Route(_READ, Need.NOTHING),
-    "/.well-known/aios.json": Route(_READ, Need.NOTHING),
-    BLOBS: Route(_READ | {"PUT"}, Need.TOKEN),
+    route.path: route
+    for route in (
+        Route("/rpc", _POST, Need.TOKEN),
+        Route("/ws", frozenset({"GET"}), Need.HELLO),
+        Route("/healthz", _READ, Need.NOTHING),
+        Route("/.well-known/aios.json", _READ, Need.NOTHING),
+        Route(BLOBS, _READ | {"PUT"}, Need.TOKEN),
+        Route("/mcp", frozenset({"GET", "POST", "DELETE"}), Need.OPEN),
+        Route("/agents/", _READ | {"POST"}, Need.OPEN),
+        Route("/.well-known/agent-card.json", _READ, Need.OPEN),
+        Route("/.well-known/ard.json", _READ, Need.OPEN),
+        Route("/.well-known/ai-catalog.json", _READ, Need.OPEN),
+        Route("/api/search", _POST, Need.OPEN),
+        Route("/api/agents", _READ, Need.OPEN),
+        Route("/api/explore", _POST, Need.OPEN),
+    )
 }
-"""Every path; ``/blobs/`` stands for what is below it."""
+"""Every path by itself."""
 
+_PREFIXES = tuple(route for path, route in ROUTES.items() if path.endswith("/"))
 _RPC = ROUTES["/rpc"]
 _HEALTHZ = ROUTES["/healthz"]
 _NO_ROUTE = Refusal(404, "nothing is served here", "JSON-RPC is at POST /rpc")
@@ -79,15 +94,18 @@ class Server:
         *,
         limits: Limits | None = None,
         links: Mapping[str, Link] | None = None,
+        doors: Mapping[str, Door] | None = None,
     ) -> None:
         """``hello`` signs a nonce, ``wellknown`` gives the node's record.
 
-        ``links`` adds websocket subprotocols to ``aios-rpc-1``.
+        ``links`` adds websocket subprotocols to ``aios-rpc-1``. ``doors`` answer for the routes
+        that are open to anyone, by path; a route without one is not there.
         """
         self._limits = limits or Limits()
         self._dispatcher = dispatcher
         self._guard = guard
         self._wellknown = wellknown
+        self._doors = dict(doors or {})
         self._blobs = BlobRoute(files, self._limits)
         self.sockets = websocket.Sockets(dispatcher, guard, hello, self._limits)
         self._links: dict[str, Link] = {websocket.SUBPROTOCOL: self.sockets.serve, **(links or {})}
@@ -139,6 +157,8 @@ class Server:
         """Let go of a caller whose token is good no more: its sockets, streams and answers."""
         self._shut_out.add(caller)
         self.sockets.shut_out(caller)
+        for door in self._all_doors():
+            door.shut_out(caller)
         for events, whose in tuple(self._events.items()):
             if whose == caller:
                 events.end()
@@ -153,8 +173,14 @@ class Server:
         for events in tuple(self._events):
             events.end()
         await self.sockets.close()
+        for door in self._all_doors():
+            await door.close()
         await listener.finish(STOP_WAIT_S)
         await accepting.wait_closed()
+
+    def _all_doors(self) -> set[Door]:
+        """Each once: one may answer for several paths."""
+        return set(self._doors.values())
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         connection = cast("Connection", request.protocol)
@@ -180,7 +206,7 @@ class Server:
             return refusal
         path = request.raw_path
         route = _RPC if path == "/rpc" else _route(path.partition("?")[0])
-        if route is None:
+        if route is None or (route.need is Need.OPEN and route.path not in self._doors):
             return guard.refuse(_NO_ROUTE, headers, connection.peer)
         if request.method not in route.methods:
             return guard.refuse(_wrong_method(route), headers, connection.peer)
@@ -196,6 +222,8 @@ class Server:
     ) -> web.StreamResponse:
         if route.need is Need.HELLO:
             return await self._upgrade(request, who)
+        if route.need is Need.OPEN:
+            return await self._through(self._doors[route.path], request, who)
         if route.need is Need.TOKEN:
             if not self._guard.may_change(who):
                 return refused(self._guard.refuse(NEEDS_TOKEN))
@@ -203,6 +231,16 @@ class Server:
             return await self._blobs.answer(request, who)
         body = _HEALTHY if route is _HEALTHZ else jsonrpc.encode(self._wellknown())
         return json_reply(request, body) if request.method == "GET" else head_reply(body)
+
+    async def _through(
+        self, door: Door, request: web.BaseRequest, who: Principal
+    ) -> web.StreamResponse:
+        connection = cast("Connection", request.protocol)
+        body = await self._body(request, connection)
+        if body is None or who.id in self._shut_out:
+            return refused(self._too_large if body is None else WRONG_TOKEN)
+        answering = asyncio.ensure_future(door.answer(request, who, body))
+        return await connection.while_there(answering)
 
     # JSON-RPC -------------------------------------------------------------------------
 
@@ -323,9 +361,9 @@ def _refused(request: web.BaseRequest, refusal: Refusal) -> web.Response:
 
 def _route(path: str) -> Route | None:
     found = ROUTES.get(path)
-    if found is None or path == BLOBS:
-        return ROUTES[BLOBS] if path.startswith(BLOBS) and path != BLOBS else None
-    return found
+    if found is None:
+        return next((route for route in _PREFIXES if path.startswith(route.path)), None)
+    return None if found in _PREFIXES else found
 
 
 def _wrong_method(route: Route) -> Refusal:

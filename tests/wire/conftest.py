@@ -12,16 +12,18 @@ from typing import Any
 import aiohttp
 import msgspec
 import pytest
+from aiohttp import web
 
-from aios_nb.access import Principal, owner_of
+from aios_nb.access import ANYONE, Principal, owner_of
 from aios_nb.config import Limits
 from aios_nb.envelope import Delta
 from aios_nb.errors import Busy, InvalidParams, NoSuchAgent, TooLarge
 from aios_nb.identity import Identity, answer_hello
 from aios_nb.wire.dispatch import Dispatcher
-from aios_nb.wire.guard import Guard, Scoped
+from aios_nb.wire.guard import Guard, Need, Scoped
 from aios_nb.wire.methods import METHODS, Method
-from aios_nb.wire.server import Link, Server
+from aios_nb.wire.replies import HEADERS
+from aios_nb.wire.server import ROUTES, Link, Server
 from aios_nb.wire.websocket import SUBPROTOCOL
 
 TOKEN = "the-right-token-of-43-characters-or-so-long"
@@ -266,6 +268,25 @@ def parse(data: bytes) -> Answer:
     return Answer(int(lines[0].split()[1]), headers, body)
 
 
+class Plain:
+    """A door that says who came with what."""
+
+    def __init__(self, calls: list[tuple[str, Principal, Any]]) -> None:
+        self._calls = calls
+
+    async def answer(
+        self, request: web.BaseRequest, who: Principal, body: bytes
+    ) -> web.StreamResponse:
+        self._calls.append((request.path, who, body))
+        return web.json_response({"who": who.id, "bytes": len(body)}, headers=HEADERS)
+
+    def shut_out(self, caller: str) -> None:
+        self._calls.append(("shut_out", ANYONE, caller))
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
 @pytest.fixture
 def serving(tmp_path: Path) -> Callable[..., contextlib.AbstractAsyncContextManager[Site]]:
     """``async with serving() as site``."""
@@ -302,6 +323,7 @@ def serving(tmp_path: Path) -> Callable[..., contextlib.AbstractAsyncContextMana
             lambda: {"v": 1, "node_id": identity.node_id, "record": "AAAA"},
             limits=limits,
             links=links,
+            doors={path: Plain(calls) for path, route in ROUTES.items() if route.need is Need.OPEN},
         )
         _, port = await server.start("127.0.0.1", 0)
         site = Site(server, port, identity)
