@@ -24,7 +24,11 @@ def lab(args: argparse.Namespace) -> int:
     if not any(not option.startswith("-") for option in args.rest):
         notebook = quickstart(Path.cwd())
         if notebook is not None:
-            command.append(str(notebook))
+            # Not as a file to open: the address that is printed would not lead to it.
+            command += [
+                f"--ServerApp.root_dir={notebook.parent}",
+                f"--LabApp.default_url=/lab/tree/{notebook.name}",
+            ]
     if os.geteuid() == 0 and "--allow-root" not in args.rest:
         note("running as root: adding --allow-root, which JupyterLab asks for")
         command.append("--allow-root")
