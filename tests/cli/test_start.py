@@ -197,6 +197,22 @@ def test_lab_and_bench_pass_their_options_on(cli):
     assert cli("bench", "--no-such-option").returncode == 2
 
 
+def test_the_address_that_lab_prints_leads_to_the_quickstart(cli, tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "aios_nb", "lab", "--no-browser", "--ServerApp.port=0"],
+        env={**_env(cli), "HOME": str(tmp_path)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    try:
+        address = next(line for line in process.stderr if "http://127.0.0.1:" in line)
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+    assert "/lab/tree/quickstart.ipynb?token=" in address
+
+
 def test_lab_opens_the_quickstart_of_a_checkout(tmp_path):
     from aios_nb.cli.lab import quickstart
 
