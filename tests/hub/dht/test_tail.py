@@ -117,7 +117,7 @@ def test_a_third_dead_at_once_costs_few_lookups_more_than_a_hedge_delay() -> Non
 def test_too_few_holders_are_believed_when_everyone_else_was_given_his_time(dead: int) -> None:
     async def story() -> None:
         hall = Hall()
-        asker = dht_in(hall, "asker")
+        asker = dht_in(hall, "asker", clock=asyncio.get_running_loop().time)
         wanted = identity("wanted")
         record = record_of(wanted).to_bytes()
         near = _by_distance(key_of(wanted.node_id), dead + 2)
@@ -136,7 +136,7 @@ def test_too_few_holders_are_believed_when_everyone_else_was_given_his_time(dead
 def test_a_crowd_of_silent_nodes_around_a_key_does_not_hold_up_its_record() -> None:
     async def story() -> None:
         hall = Hall()
-        asker = dht_in(hall, "asker")
+        asker = dht_in(hall, "asker", clock=asyncio.get_running_loop().time)
         wanted = identity("wanted")
         near = _by_distance(key_of(wanted.node_id), 1000)[:12]
         crowd = [Visitor(hall, "", who=who) for who in near]
@@ -155,7 +155,7 @@ def test_a_crowd_of_silent_nodes_around_a_key_does_not_hold_up_its_record() -> N
 def test_who_was_silent_just_now_is_asked_last_by_the_next_lookup() -> None:
     async def story() -> None:
         hall = Hall()
-        asker = dht_in(hall, "asker")
+        asker = dht_in(hall, "asker", clock=asyncio.get_running_loop().time)
         wanted = identity("wanted")
         # On each of the three ways one is silent, and three answer.
         near = _by_distance(key_of(wanted.node_id), 12)
@@ -189,7 +189,7 @@ def test_the_second_asking_gets_its_time_although_this_process_was_late() -> Non
 
     async def story() -> None:
         hall = Hall()
-        asker = dht_in(hall, "asker")
+        asker = dht_in(hall, "asker", clock=asyncio.get_running_loop().time)
         deaf = Liar(hall, "deaf at first", b"")
         _knows(asker, deaf)
         hear = hall.receivers.pop(deaf.node_id)
