@@ -5,6 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from tests.browser.chats import AGENTS, BUSY, LOAD, Chat
+from tests.browser.kernels import hears_after_a_cell, hears_beside_a_cell
 from tests.browser.notebook import Notebook
 
 
@@ -15,6 +16,25 @@ def stored(book: Notebook) -> list[str]:
     return [event["text"] for event in found if event["kind"] == "message"]
 
 
+@hears_after_a_cell
+def test_what_was_typed_beside_a_busy_cell_is_heard_after_it(open_notebook):
+    book = open_notebook(LOAD, AGENTS, "%aios chat burst", BUSY, "after = True")
+    for cell in range(3):
+        book.run(cell)
+    chat = Chat(book, 2)
+    book.start(3)
+    book.busy()
+    chat.say("go")
+    book.interrupt()
+    book.done(3, fails=True)
+
+    chat.ended("burst")
+    assert stored(book) == ["go", "".join(f"w{nr} " for nr in range(6000))]
+    shown = chat.last().locator(".aios-rich").inner_text()
+    assert shown.split() == stored(book)[1].split()
+
+
+@hears_beside_a_cell
 def test_all_arrives_while_the_kernel_is_busy(open_notebook):
     book = open_notebook(LOAD, AGENTS, "%aios chat burst", BUSY, "after = True")
     book.start_all()

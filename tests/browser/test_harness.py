@@ -5,6 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from tests.browser.audit import Window, findings
+from tests.browser.kernels import hears_beside_a_cell
 
 PARROT = '''
 import asyncio
@@ -64,6 +65,7 @@ BUSY = (
 )
 
 
+@hears_beside_a_cell
 def test_a_widget_talks_while_the_kernel_is_busy(open_notebook):
     book = open_notebook(PARROT, BUSY, "done = True", "host.turn(False)", "host.turn(True)")
     book.start_all()
