@@ -52,6 +52,7 @@ _SMALL_ORDER = frozenset(
 )
 """The points of order 1, 2, 4 and 8 in every spelling, without the bit that is their sign."""
 _BASE64URL = re.compile(r"[A-Za-z0-9_-]*")
+_JWS_INPUT = re.compile(rb"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 
 
 class Identity:
@@ -106,6 +107,15 @@ class Identity:
     def sign(self, tag: bytes, message: bytes) -> bytes:
         """The signature (64 bytes) over tag and message."""
         return self._key.sign(_tagged(tag, message))
+
+    def sign_jws(self, signing_input: bytes) -> bytes:
+        """The signature (64 bytes) of a JWS, over its header and payload in base64url.
+
+        It has no tag. Nor can it pass for anything that has: no tag is base64url.
+        """
+        if not _JWS_INPUT.fullmatch(signing_input):
+            raise ValueError("not the input of a JWS")
+        return self._key.sign(signing_input)
 
     def __repr__(self) -> str:
         return f"Identity({self.node_id})"

@@ -1,0 +1,176 @@
+"""Agent cards: what ours say of themselves, in A2A's form and under the node's signature.
+
+A card holds no member that is empty. Verifiers differ in which of those they leave out before they
+check a signature; where there is none, all agree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from email.utils import formatdate, parsedate_to_datetime
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from aios_nb.identity import Identity
+from aios_nb.richtext import one_line
+from aios_nb.wire.a2a.jws import did_key, signed
+from aios_nb.wire.a2a.parts import INPUT_MODES, OUTPUT_MODES
+from aios_nb.wire.a2a.shapes import VERSION
+from aios_nb.wire.doors import Facts
+from aios_nb.wire.replies import JSON_HEADERS
+
+WELL_KNOWN = "/.well-known/agent-card.json"
+IDENTITY = "urn:aios-nb:identity:1"
+"""The extension that says which agent of which node this is, and by which key."""
+BEARER = "bearer"
+MAX_AGE_S = 60
+"""An agent is replaced by running its cell again; nobody should miss that for long."""
+CARDS_KEPT = 256
+NAME_CHARS, ABOUT_CHARS, TAGS, EXAMPLES = 120, 2000, 32, 16
+
+CONCIERGE = "concierge"
+_ROOT: Mapping[str, Any] = {
+    # Not what the agent of that name says: who has put their own there did not mean it for all.
+    "title": "Concierge",
+    "about": "Describes this site and recommends agents for a task",
+    "tags": ("help", "search"),
+    "examples": ("what is this?", "who can help me?"),
+    "access": "private",
+}
+
+
+class Served(msgspec.Struct, frozen=True):
+    """A signed card, ready to be sent."""
+
+    body: bytes
+    etag: str
+    modified: int
+    """Unix seconds."""
+    public: bool
+
+    def response(self, request: web.BaseRequest) -> web.Response:
+        """The card; or that the client has it already."""
+        headers = {
+            **JSON_HEADERS,
+            "Cache-Control": f"{'public' if self.public else 'private'}, max-age={MAX_AGE_S}",
+            "ETag": self.etag,
+            "Last-Modified": formatdate(self.modified, usegmt=True),
+            "Vary": "Authorization",
+        }
+        if self._is_known(request.headers):
+            del headers["Content-Type"]
+            return web.Response(status=304, headers=headers)
+        if request.method == "HEAD":
+            return web.Response(headers={**headers, "Content-Length": str(len(self.body))})
+        return web.Response(body=self.body, headers=headers)
+
+    def _is_known(self, headers: Mapping[str, str]) -> bool:
+        if (tags := headers.get("If-None-Match")) is not None:
+            known = {tag.strip().removeprefix("W/") for tag in tags.split(",")}
+            return bool(known & {"*", self.etag})
+        try:
+            since = parsedate_to_datetime(headers.get("If-Modified-Since", ""))
+            return self.modified <= since.timestamp()
+        except (ValueError, TypeError, OverflowError):
+            return False
+
+
+class Cards:
+    """Makes and signs them; the same card is signed once."""
+
+    def __init__(
+        self, identity: Identity, facts: Facts, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._identity = identity
+        self._facts = facts
+        self._clock = clock
+        self._made: dict[str, tuple[Mapping[str, Any], Served]] = {}
+
+    def of(self, agent: str, said: Mapping[str, Any]) -> Served:
+        """The card of an agent as its path names it; ``said`` is what it says of itself."""
+        return self.signed(agent, self._card(agent, said), public=said.get("access") == "public")
+
+    def root(self) -> Served:
+        """The card of the node itself: its concierge, who answers callers with a token."""
+        agent_id = f"{CONCIERGE}@{self._facts.node_id}"
+        return self.signed("", self._card(CONCIERGE, {**_ROOT, "id": agent_id}), public=True)
+
+    def signed(self, key: str, card: Mapping[str, Any], *, public: bool) -> Served:
+        """The card under our signature, from memory where it has not changed."""
+        known = self._made.pop(key, None)
+        if known is None or known[0] != card:
+            body = msgspec.json.encode(signed(card, self._identity))
+            etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+            known = (card, Served(body, etag, int(self._clock()), public))
+        self._made[key] = known  # used last
+        if len(self._made) > CARDS_KEPT:
+            del self._made[next(iter(self._made))]
+        return known[1]
+
+    def _card(self, agent: str, said: Mapping[str, Any]) -> dict[str, Any]:
+        name = agent.partition("@")[0]
+        title = _short(said.get("title"), NAME_CHARS) or name
+        about = _short(said.get("about"), ABOUT_CHARS) or title
+        skill = {
+            "id": name,
+            "name": title,
+            "description": about,
+            "tags": _texts(said.get("tags"), TAGS) or ["agent"],
+            "examples": _texts(said.get("examples"), EXAMPLES),
+        }
+        card = {
+            "name": title,
+            "description": about,
+            "version": _short(said.get("version"), NAME_CHARS) or "1",
+            "supportedInterfaces": interfaces(self._facts.url(), agent),
+            "capabilities": {"streaming": True, "extensions": [self._whose(said)]},
+            "securitySchemes": {
+                BEARER: {
+                    "httpAuthSecurityScheme": {
+                        "scheme": "bearer",
+                        "description": "A token of the node, for agents that are not public",
+                    }
+                }
+            },
+            "defaultInputModes": list(INPUT_MODES),
+            "defaultOutputModes": list(OUTPUT_MODES),
+            "skills": [{name: value for name, value in skill.items() if value}],
+        }
+        if said.get("access") != "public":
+            card["securityRequirements"] = [{"schemes": {BEARER: {"list": ["chat"]}}}]
+        return card
+
+    def _whose(self, said: Mapping[str, Any]) -> dict[str, Any]:
+        """Who signs the card; not always for an agent of its own.
+
+        One of another node has that node in its id, a program of others says so (``source``).
+        """
+        params = {
+            "agent": str(said["id"]),
+            "node": self._facts.node_id,
+            "key": did_key(self._identity.public_key),
+        }
+        if source := _short(said.get("source"), NAME_CHARS):
+            params["source"] = source
+        about = "The agent's id, and the node and key that sign this card"
+        return {"uri": IDENTITY, "description": about, "params": params}
+
+
+def interfaces(base: str, agent: str) -> list[dict[str, str]]:
+    """Where an agent is called, and in which protocol."""
+    url = f"{base.rstrip('/')}/agents/{agent}/"
+    return [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": VERSION}]
+
+
+def _short(text: Any, most: int) -> str:
+    line = one_line(str(text or ""))
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def _texts(items: Any, most: int) -> list[str]:
+    given: Sequence[Any] = items if isinstance(items, (list, tuple)) else ()
+    return [text for item in given[:most] if (text := _short(item, ABOUT_CHARS))]
