@@ -25,6 +25,22 @@ _METADATA = frozenset(
 _SHARED = ipaddress.ip_network("100.64.0.0/10")
 """Behind a provider's NAT, and what overlay networks such as Tailscale give their machines: it
 reaches as far as a private address does, but the registries call it neither private nor global."""
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+"""An IPv4 address as a resolver of an IPv6-only network writes it."""
+_NEVER = tuple(
+    map(
+        ipaddress.IPv6Network,
+        (
+            "::/96",  # an IPv4 address behind zeros
+            "::ffff:0:0:0/96",  # the same, translated
+            "64:ff9b:1::/48",  # NAT64 inside one network
+            "2001::/32",  # Teredo
+            "2002::/16",  # 6to4
+            "fec0::/10",  # site-local, of old
+        ),
+    )
+)
+"""Out of use, but a system may still send them to the IPv4 or private address that they hide."""
 
 
 def scope_of(address: str) -> Scope | None:
@@ -34,15 +50,17 @@ def scope_of(address: str) -> Scope | None:
     except ValueError:
         return None
     ip = getattr(ip, "ipv4_mapped", None) or ip
+    if ip in _NAT64:
+        inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+        return Scope.GLOBAL if inner.is_global and inner not in _METADATA else None
     if ip.is_loopback:
         return Scope.LOOPBACK
-    if ip.is_link_local or ip.is_multicast or ip.is_unspecified or ip in _METADATA:
+    odd = ip.is_link_local or ip.is_multicast or ip.is_unspecified or ip in _METADATA
+    if odd or any(ip in network for network in _NEVER):
         return None
     if ip.is_global:
         return Scope.GLOBAL
-    if ip in _SHARED:
-        return Scope.PRIVATE
-    return Scope.PRIVATE if ip.is_private and not ip.is_reserved else None
+    return Scope.PRIVATE if ip in _SHARED or (ip.is_private and not ip.is_reserved) else None
 
 
 def urls_of(record: NodeRecord, over: Scope | None) -> tuple[str, ...]:
