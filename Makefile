@@ -10,7 +10,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench browser screenshots matrix clean
+.PHONY: help run test check format bench conformance browser screenshots matrix clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,8 +31,11 @@ format: $(VENV)/.dev  ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
 
-bench: $(VENV)/.dev  ## Measure, as ratios to a baseline in the same run
+bench: $(VENV)/.bench  ## Measure, as ratios to a baseline in the same run
 	$(BIN)/aios-nb bench
+
+conformance: $(VENV)/.dev  ## Run the public MCP suite and the MCP Inspector; gets them by npm
+	$(BIN)/python -m conformance --tools $(VENV)/conformance
 
 screenshots: $(VENV)/.dev browser  ## Take the README's pictures again, in a real JupyterLab
 	$(BIN)/python -m tests.browser.screenshots
@@ -60,6 +63,11 @@ $(VENV)/.lab: pyproject.toml $(VENV)/.pip
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.pip
 	$(BIN)/python -m pip install --quiet --editable '.[lab,telegram,dev]'
+	@touch $@
+
+# What the benchmarks compare with.
+$(VENV)/.bench: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	@touch $@
 
 # Debian's Python may come without ensurepip; its pip can then put one into the environment.
