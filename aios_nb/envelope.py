@@ -151,6 +151,34 @@ class AgentRow(msgspec.Struct, frozen=True):
     """Its card is another one than when it was last used from here."""
     talks: int = 0
     """How often an agent of another node was asked from here."""
+    source: str = ""
+    """``mcp`` or ``a2a``: a program of others, brought in by the owner of its node."""
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """What a program of others says of itself, cleaned and bounded by who fetched it."""
+
+    title: str
+    about: str = ""
+    tags: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    version: str = ""
+    details: dict[str, Any] = msgspec.field(default_factory=dict)
+    """mcp: ``protocol``, ``tools`` [{name, description, input_schema}];
+    a2a: ``card``, ``signature`` (``valid``, ``none``, ``invalid``), ``key``."""
+    pin: str = ""
+    """SHA-256 of what must not change unnoticed."""
+
+
+class CatalogEntry(msgspec.Struct, frozen=True):
+    """One line of somebody else's catalog, cleaned and bounded; its word, nothing more."""
+
+    name: str
+    kind: str
+    """``mcp`` or ``a2a``; empty for what we cannot speak with."""
+    url: str
+    about: str = ""
+    identifier: str = ""
 
 
 # The paper's envelope ------------------------------------------------------------------

@@ -66,6 +66,37 @@ class AgentName(Params, frozen=True):
     name: AgentRef
 
 
+Address = Annotated[str, Meta(min_length=1, max_length=2000)]
+
+
+class HubAdd(Params, frozen=True):
+    """A program of others: its URL, or a command with its arguments."""
+
+    address: Address | Annotated[list[Address], Meta(min_length=1, max_length=64)]
+    name: Annotated[str, Meta(max_length=96)] | None = None
+    kind: Literal["mcp", "a2a"] | None = None
+    local: bool = False
+    """It may be on this machine."""
+    access: Literal["private", "known", "network", "public"] = "private"
+    token_env: Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")] | None = None
+    """The variable of the node's environment that holds its token."""
+
+
+class HubApprove(Params, frozen=True):
+    name: AgentRef
+    pin: Annotated[str, Meta(max_length=128)] | None = None
+    """Of what was shown: approve that and nothing newer."""
+
+
+class HubRefresh(Params, frozen=True):
+    name: AgentRef | None = None
+
+
+class HubImport(Params, frozen=True):
+    url: Address
+    local: bool = False
+
+
 class Open(Params, frozen=True):
     agents: Annotated[list[AgentRef], Meta(min_length=1, max_length=32)]
     title: Title | None = None

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aios_nb.access import Access, Principal
-from aios_nb.envelope import AgentRow, Event, FileRef, Outcome, Task
+from aios_nb.envelope import AgentRow, CatalogEntry, Event, FileRef, Outcome, Seen, Task
 
 if TYPE_CHECKING:
     from aios_nb.records import Scope
@@ -91,7 +91,7 @@ class Target(Protocol):
 
 
 class Offer(Target, Protocol):
-    """An agent of this node as the hub sees it. ``agents`` makes it."""
+    """An agent of this node as the hub sees it. ``agents`` makes it, or ``hub.imports``."""
 
     @property
     def name(self) -> str: ...
@@ -101,6 +101,15 @@ class Offer(Target, Protocol):
 
     @property
     def card(self) -> CardLike: ...
+    @property
+    def source(self) -> str:
+        """``mcp`` or ``a2a`` for a program of others; empty for an agent of our own."""
+
+    @property
+    def live(self) -> bool: ...
+    @property
+    def changed(self) -> bool:
+        """It is not what its owner approved, and is not asked until they do."""
 
 
 class CardLike(Protocol):
@@ -226,3 +235,84 @@ class Notices(Protocol):
     def __aiter__(self) -> AsyncIterator[Any]: ...
     async def result(self) -> Any: ...
     def close(self) -> None: ...
+
+
+class ContextMemory(Protocol):
+    """What another program calls the conversations we have with it; kept over restarts."""
+
+    def get(self, conversation: str) -> str | None: ...
+    async def put(self, conversation: str, context: str) -> None: ...
+
+
+class Outsider(Protocol):
+    """A program of others that answers at a URL or behind a command. ``wire`` makes it."""
+
+    @property
+    def kind(self) -> str:
+        """``mcp`` or ``a2a``."""
+
+    @property
+    def address(self) -> str | Sequence[str]:
+        """Where it was found, redirects and tried paths included: what ``known`` takes."""
+
+    async def look(self) -> Seen:
+        """What it says of itself now, by a real handshake.
+
+        Raises ``Unreachable`` (nobody answers) or ``AgentFailed`` (answers nonsense).
+        """
+
+    def carrier(self, seen: Seen, memory: ContextMemory) -> Carrier:
+        """Who carries tasks to it. ``seen`` is what its owner approved: another pin is refused."""
+
+    async def close(self) -> None:
+        """End its sessions and processes."""
+
+
+class Outside(Protocol):
+    """The way to programs of others. ``wire`` gives it; ``hub`` uses it."""
+
+    async def meet(
+        self,
+        address: str | Sequence[str],
+        *,
+        kind: str | None = None,
+        local: bool = False,
+        headers: Mapping[str, str] | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Outsider:
+        """Find out what answers at a URL or behind a command.
+
+        ``kind`` says what it must be, ``local`` allows loopback addresses; ``headers`` are sent
+        with each request to a URL, ``env`` is added to a command's environment. Raises
+        ``UsageError``, ``Unreachable``.
+        """
+
+    def known(
+        self,
+        address: str | Sequence[str],
+        *,
+        kind: str,
+        local: bool = False,
+        headers: Mapping[str, str] | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Outsider:
+        """The one that was met before, from what was kept of it; asks nobody yet."""
+
+    async def entries(self, url: str, *, local: bool = False) -> Sequence[CatalogEntry]:
+        """What a catalog or registry at that URL lists. Nothing in it is trusted or called."""
+
+    async def close(self) -> None:
+        """Leave no connection, process or task behind."""
+
+
+class AgentNews(Protocol):
+    """Who comes and goes, numbered. ``hub`` gives it; other protocols tell their callers."""
+
+    last: int
+    """The number of the last change."""
+
+    async def wait(self, number: int) -> None:
+        """Return when there is a change after this one."""
+
+    def since(self, number: int) -> Sequence[Mapping[str, Any]] | None:
+        """``{"event", "agent": AgentRow}`` after this number; None: some are forgotten already."""

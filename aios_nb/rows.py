@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -60,6 +61,73 @@ class CallerRow(msgspec.Struct, frozen=True):
         return one_line(f"{self.id}: {self.calls} calls, {self.seconds:.1f} s{shut}")
 
 
+class Import(msgspec.Struct, frozen=True):
+    """A program of others that was brought in: one row of ``hub.list``."""
+
+    agent: str
+    name: str
+    kind: str
+    address: str | list[str]
+    access: str
+    title: str = ""
+    about: str = ""
+    version: str = ""
+    pin: str = ""
+    tools: list[str] = []
+    signature: str = ""
+    key: str = ""
+    live: bool = False
+    changed: bool = False
+    differences: list[str] = []
+    hidden: bool = False
+    note: str = ""
+    local: bool = False
+    token_env: str | None = None
+    added_at: str = ""
+    looked_at: str | None = None
+
+    @property
+    def place(self) -> str:
+        """Its URL or its command, in one line."""
+        words = self.address if isinstance(self.address, str) else shlex.join(self.address)
+        return one_line(words)
+
+    @property
+    def state(self) -> str:
+        """How it stands, in a few words."""
+        if self.changed:
+            return "changed"
+        if self.hidden:
+            return "hidden by your agent"
+        return "live" if self.live else "not answering"
+
+    @property
+    def vouched(self) -> str:
+        """Who vouches for what it says of itself: never we."""
+        what = "an MCP server" if self.kind == "mcp" else "an A2A agent"
+        if self.signature == "valid":
+            return one_line(f"{what}, not verified; its card is signed by {self.key or 'a key'}")
+        wrong = "; the signature of its card is WRONG" if self.signature == "invalid" else ""
+        return f"{what}, not verified{wrong}"
+
+    def __str__(self) -> str:
+        return one_line(f"{self.name}: {self.kind}, {self.state}, {self.place}")
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """One line of somebody else's catalog."""
+
+    name: str
+    kind: str
+    url: str
+    about: str = ""
+    identifier: str = ""
+    added: bool = False
+
+    def __str__(self) -> str:
+        return one_line(f"{self.name}: {self.kind or 'nothing we speak'}, {self.url}")
+
+
 class CardView(msgspec.Struct, frozen=True):
     """An agent's card with the state of its signature."""
 
@@ -68,10 +136,14 @@ class CardView(msgspec.Struct, frozen=True):
     verified: bool
     mine: bool = False
     """It is an agent of the node that was asked."""
+    outside: Import | None = None
+    """Of an import of that node: where it is, and what changed."""
 
     @property
     def signature(self) -> str:
         """Who vouches for this card, in a few words."""
+        if self.outside is not None:
+            return self.outside.vouched
         if self.mine:
             return "yours, signed and published" if self.record else "yours, not published"
         return "signed by its node" if self.verified else "not verified"
@@ -147,6 +219,18 @@ class Chats(Rows[ChatRow]):
     """Conversations, the latest first."""
 
     nothing = "no conversation yet"
+
+
+class Imports(Rows[Import]):
+    """Programs of others that were brought in."""
+
+    nothing = "no program of others yet; aios.node().hub_add(URL) brings one in"
+
+
+class Catalog(Rows[Listed]):
+    """What somebody else's catalog lists; nothing of it is here yet."""
+
+    nothing = "the catalog lists nothing"
 
 
 class Callers(Rows[CallerRow]):

@@ -19,26 +19,32 @@ from aios_nb.client.files import put_file
 from aios_nb.client.interface import SiteClient
 from aios_nb.envelope import DEADLINE_DEFAULT_S, AgentRow, new_id
 from aios_nb.errors import AiosError, UsageError
+from aios_nb.guests import GuestVerbs
 from aios_nb.loop import LoopThread
 from aios_nb.replies import Reply, ReplyFile
 from aios_nb.rows import (
     CallerRow,
     Callers,
     CardView,
+    Catalog,
     ChatRow,
     Chats,
     History,
     Hit,
     Hits,
+    Import,
+    Imports,
     Info,
+    Listed,
     Peer,
     Peers,
     Rows,
 )
 
 __all__ = [
-    "CallerRow", "Callers", "CardView", "ChatRow", "Chats", "History", "Hit", "Hits", "Info",
-    "Peer", "Peers", "Reply", "ReplyFile", "Rows", "Site", "Waiting",
+    "CallerRow", "Callers", "CardView", "Catalog", "ChatRow", "Chats", "History", "Hit", "Hits",
+    "Import", "Imports", "Info", "Listed", "Peer", "Peers", "Reply", "ReplyFile", "Rows", "Site",
+    "Waiting",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -54,7 +60,7 @@ class Waiting(Protocol):
         """What the agent says about how far it is."""
 
 
-class Site:
+class Site(GuestVerbs):
     """The verbs of a node. ``client`` lives on ``loop``; call from anywhere else."""
 
     chat_face: ClassVar[Callable[[Site, str], Any] | None] = None

@@ -56,6 +56,7 @@ from aios_nb.wire.dispatch import Bound
 from aios_nb.wire.methods import METHODS, Answers
 from aios_nb.wire.peer.frames import PIECED_MAX
 from aios_nb.wire.server import ROUTES
+from tests.hub.programs import ELSEWHERE, bring_in
 from tests.sites import TestSite
 
 ROOT = Path(__file__).parents[1]
@@ -373,6 +374,7 @@ def test_results_have_the_fields_the_page_names(tmp_path: Path):
         this = {**here, "message_id": done["message_id"]}
         waiting = site.call("chat.send", agent="asks", text="hello")
         token = site.call("tokens.create", scope="chat", prefix="tg:")["id"]
+        bring_in(site, "")
         calls: dict[str, dict[str, Any]] = {
             "node.info": {},
             "node.peers": {},
@@ -385,6 +387,12 @@ def test_results_have_the_fields_the_page_names(tmp_path: Path):
             "agents.list": {},
             "agents.search": {"query": "echo"},
             "agents.card": {"agent": "echo"},
+            "hub.add": {"address": ELSEWHERE, "name": "sums"},
+            "hub.list": {},
+            "hub.approve": {"name": "sums"},
+            "hub.refresh": {},
+            "hub.import": {"url": ELSEWHERE},
+            "hub.remove": {"name": "sums"},
             "chat.open": {"agents": ["echo"]},
             "chat.send": {"agent": "echo", "text": "hello"},
             "chat.post": {**here, "text": "hello"},
@@ -409,8 +417,9 @@ def test_results_have_the_fields_the_page_names(tmp_path: Path):
         assert calls.keys() | elsewhere == described().keys()
         for method, params in calls.items():
             usage, result = described()[method]
-            if method == "chat.answer":
-                result = described()["chat.send"][1]
+            same = {"chat.answer": "chat.send", "hub.approve": "hub.add"}.get(method)
+            if same is not None:
+                result = described()[same][1]
             shape = next(span for span in SPAN.findall(result) if span.startswith("{"))
             assert set(site.call(method, **params)) == top_level(shape), usage
     finally:

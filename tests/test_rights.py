@@ -27,6 +27,7 @@ from aios_nb.errors import ConnectionLost, InvalidParams, NoSuchAgent, NotAllowe
 from aios_nb.wire.methods import METHODS
 from tests import callers
 from tests.callers import FORBIDDEN, FRIEND, STRANGER, WAIT_S, Way, World, code_of
+from tests.hub.programs import ELSEWHERE, bring_in
 from tests.sites import Gate, TestSite
 
 CONTENT = b"some bytes"
@@ -68,6 +69,8 @@ def tried(world: World, method: str, way: Way) -> dict[str, Any]:
         way("chat.join", {**here, "who": "friendly"})
     if method == "blobs.get":
         way("blobs.put", {**chunk, "last": True})
+    if method.startswith("hub."):
+        bring_in(world.site, {"hub.add": ""}.get(method, "sums"))
     if method == "agents.withdraw":
         world.site.node.host(describe(callers.friendly, name="spare"))
     return {
@@ -78,6 +81,10 @@ def tried(world: World, method: str, way: Way) -> dict[str, Any]:
         "agents.search": {"query": "common"},
         "agents.withdraw": {"name": "spare"},
         "agents.card": {"agent": "common"},
+        "hub.add": {"address": ELSEWHERE},
+        "hub.remove": {"name": "sums"},
+        "hub.approve": {"name": "sums"},
+        "hub.import": {"url": ELSEWHERE},
         "chat.open": {"agents": ["common"]},
         "chat.send": {"agent": "common", "text": "hello"},
         "chat.stream": {"agent": "common", "text": "hello"},

@@ -21,3 +21,5 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     streams: bool = False
     idempotent: bool = False
     timeout_s: float = 300.0
+    source: str = ""
+    """``mcp`` or ``a2a`` for a program of others that its node passes on."""

@@ -45,6 +45,10 @@ class Hosted:
         "is_remote", "may_call", "name", "node_id", "slots", "timeout_s",
     )  # fmt: skip
 
+    source = ""
+    live = True
+    changed = False
+
     def __init__(
         self,
         definition: Definition,

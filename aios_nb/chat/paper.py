@@ -179,6 +179,10 @@ class Paper:
         self, principal: Principal, asked: Envelope, routing: Routing
     ) -> Request:
         talking = self._talking
+        if routing.path and not principal.is_owner:
+            raise InvalidParams(
+                "routing.path is not for a token to say", hint="leave it out: the way begins here"
+            )
         return self._request(
             principal,
             talking.voice(principal),
@@ -226,7 +230,10 @@ class Paper:
     def _conversation(
         self, principal: Principal, target: Target, conversation_id: str | None
     ) -> Conversation | None:
-        """Their conversation ids are chosen by the sender: a new one opens a conversation."""
+        """Their conversation ids are chosen by the sender: a new one opens a conversation.
+
+        Not for a token. Its owner may choose the same later, and would then be heard by it.
+        """
         if conversation_id is None:
             return None
         p.check_id(conversation_id)
@@ -237,11 +244,11 @@ class Paper:
             conversation_id, found = log.side(principal.id, theirs)
         else:
             found = log.get(conversation_id)
-        if found is None:
+        if found is None and (principal.is_node or principal.is_owner):
             return log.new(
                 principal.id, [target.id], conversation_id=conversation_id, theirs=theirs
             )
-        if not found.visible_to(principal):
+        if found is None or not found.visible_to(principal):
             raise no_such(conversation_id)
         return found
 

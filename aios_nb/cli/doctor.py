@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from aios_nb.cli import output
 from aios_nb.cli.connect import home_of
-from aios_nb.people.checks import Check, Health
+from aios_nb.errors import NotRunning
+from aios_nb.home import Home
+from aios_nb.people.checks import Check, Health, board
 from aios_nb.people.checks.machine import machine
 from aios_nb.people.checks.nodes import nodes
 from aios_nb.people.checks.storage import storage
@@ -18,10 +20,13 @@ from aios_nb.richtext import one_line
 _MARKS = {Health.OK: ("ok", "green"), Health.WARN: ("warn", "yellow"), Health.FAIL: ("fail", "red")}
 
 
+_ONE = "aios-nb doctor --node NAME looks at one from outside"
+
+
 def doctor(args: argparse.Namespace) -> int:
     """1 when something must be fixed."""
     home = home_of(args)
-    checks = [*machine(), *storage(home), *asyncio.run(nodes(home))]
+    checks = [*machine(), *storage(home), *asyncio.run(_nodes(home, args.node))]
     if args.json:
         output.show_json({"ok": not _failed(checks), "checks": [each.fields() for each in checks]})
     else:
@@ -29,14 +34,32 @@ def doctor(args: argparse.Namespace) -> int:
     return 1 if _failed(checks) else 0
 
 
+async def _nodes(home: Home, name: str | None) -> list[Check]:
+    """All of them from near; from outside the one that was meant."""
+    found = await nodes(home)
+    try:
+        run = home.find(name)
+    except NotRunning as error:
+        if name is not None:
+            raise
+        if home.running():
+            found.append(Check("interop", Health.OK, error.message, _ONE, "interop"))
+        return found
+    from aios_nb.people.checks.interop import interop
+
+    return [*found, *await interop(run)]
+
+
 def _failed(checks: Iterable[Check]) -> bool:
     return any(check.health is Health.FAIL for check in checks)
 
 
-def _show(checks: Iterable[Check]) -> None:
+def _show(checks: Sequence[Check]) -> None:
     paint = output.Paint(sys.stdout)
-    for check in checks:
-        mark, colour = _MARKS[check.health]
-        print(f"{paint(f'{mark:4}', colour)}  {check.about:12}  {one_line(check.says)}")
-        if check.fix:
-            print(f"{' ' * 20}{paint('→ ' + one_line(check.fix), 'bold')}")
+    for title, some in board(checks):
+        print(paint(title, "bold"))
+        for check in some:
+            mark, colour = _MARKS[check.health]
+            print(f"{paint(f'{mark:4}', colour)}  {check.about:12}  {one_line(check.says)}")
+            if check.fix:
+                print(f"{' ' * 20}{paint('→ ' + one_line(check.fix), 'bold')}")

@@ -9,15 +9,20 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from aios_nb.cli import output
 from aios_nb.cli.connect import found, home_of, site, talk_to
 from aios_nb.client import SiteClient
+from aios_nb.envelope import AgentRow
 from aios_nb.errors import AiosError
 from aios_nb.home import Home, RunInfo
 from aios_nb.people.cards import card_lines
 from aios_nb.people.checks.nodes import problem_of
+from aios_nb.people.guests import marks, remarks
 from aios_nb.people.layout import seconds
 from aios_nb.richtext import one_line
+from aios_nb.rows import Import
 
 _ID_SHOWN = 12
 """Characters of a node's id; `ask` and `card` take the short form too."""
@@ -108,6 +113,7 @@ def agents(args: argparse.Namespace) -> None:
             (row["name"], row.get("access", ""), " ".join(row["tags"]), row["about"])
             for row in answer["agents"]
         ),
+        below=["; ".join(_marks(row)) for row in answer["agents"]],
     )
 
 
@@ -164,9 +170,12 @@ def _short(row: Mapping[str, Any]) -> str:
 
 
 def _why(row: Mapping[str, Any]) -> str:
-    """Why it was found; first of all, if its node has not answered lately."""
-    away = "" if row.get("live", True) else "may be away"
-    return "; ".join(filter(None, (away, str(row.get("why", "")))))
+    """Why it was found; first of all, what to know before asking it."""
+    return "; ".join(filter(None, (*_marks(row), str(row.get("why", "")))))
+
+
+def _marks(row: Mapping[str, Any]) -> list[str]:
+    return marks(msgspec.convert(row, AgentRow), "aios-nb ")
 
 
 def card(args: argparse.Namespace) -> None:
@@ -177,6 +186,11 @@ def card(args: argparse.Namespace) -> None:
     if args.json:
         output.show_json(answer)
         return
+    outside = answer.get("outside")
     signature = "signed by its node" if answer.get("verified") else "not verified"
+    row = None if outside is None else msgspec.convert(outside, Import)
+    signature = signature if row is None else row.vouched
     for line in card_lines(answer["card"], signature, output.Paint(sys.stdout)):
         print(line)
+    for line in () if row is None else (row.place, *remarks(row)):
+        print(f"  {line}")

@@ -68,6 +68,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace | None:
             hint=f"see aios-nb {args.command} --help; text that starts with - goes after --",
         )
     args.rest = rest
+    args.dashed = "--" in argv
     for name, default in (("node", None), ("home", None), ("json", False)):
         if name not in args:
             setattr(args, name, default)
@@ -89,6 +90,7 @@ def build() -> argparse.ArgumentParser:
     )
     _starting(commands)
     _finding(commands)
+    _guests(commands)
     _talking(commands)
     _keeping(commands)
     _rights(commands)
@@ -212,8 +214,23 @@ def _starting(commands: _Commands) -> None:
         "--conformance", action="store_true", help="add the fixtures of public test suites"
     )
 
+    commands.add(
+        "stdio",
+        "stdio:stdio",
+        "be an MCP server on stdin and stdout, for clients that start one by a command",
+        json=False,
+    )
+    config = commands.add(
+        "mcp-config",
+        "settings:mcp_config",
+        "print settings for an MCP client: claude, vscode, cursor or codex",
+        example="aios-nb mcp-config claude",
+    )
+    config.add_argument("client", metavar="CLIENT")
     commands.add("status", "look:status", "show the running node, or all of them")
-    commands.add("doctor", "doctor:doctor", "check this machine and say what to fix", node=False)
+    commands.add(
+        "doctor", "doctor:doctor", "check this machine and the running node, say what to fix"
+    )
     commands.add("bench", "lab:bench", "measure this node; options go to it", passes_on=True)
 
 
@@ -230,6 +247,41 @@ def _finding(commands: _Commands) -> None:
     )
     search.add_argument("words", metavar="WORDS", nargs="+")
     search.add_argument("-n", "--limit", metavar="N", type=count, default=10, help="at most (10)")
+
+
+def _guests(commands: _Commands) -> None:
+    hub = commands.add(
+        "hub", "guests:everyone", "MCP servers and A2A agents of others as agents of the node"
+    )
+    actions = commands.below(hub)
+    add = actions.add(
+        "add",
+        "guests:add",
+        "make one an agent of the node",
+        example="aios-nb hub add https://sums.example/mcp   ·   aios-nb hub add -- npx -y server",
+    )
+    add.add_argument("address", metavar="URL", nargs="+", help="its URL; or its command, behind --")
+    add.add_argument("--name", metavar="NAME", help="what to call it (as it calls itself)")
+    add.add_argument("--local", action="store_true", help="it may be on this machine")
+    add.add_argument("--kind", choices=("mcp", "a2a"), help="what it must be")
+    add.add_argument(
+        "--access",
+        choices=("private", "known", "network", "public"),
+        help="who else may ask it (private)",
+    )
+    add.add_argument(
+        "--token-env", metavar="VAR", help="the variable of the node that holds its token"
+    )
+    actions.add("list", "guests:everyone", "all of them: who answers, what changed")
+    refresh = actions.add("refresh", "guests:refresh", "look at one or all of them now")
+    refresh.add_argument("name", metavar="NAME", nargs="?")
+    approve = actions.add("approve", "guests:approve", "take one that changed as it is now")
+    approve.add_argument("name", metavar="NAME")
+    remove = actions.add("remove", "guests:remove", "forget one")
+    remove.add_argument("name", metavar="NAME")
+    listed = actions.add("import", "guests:catalog", "what somebody's catalog lists")
+    listed.add_argument("url", metavar="URL")
+    listed.add_argument("--local", action="store_true", help="it may be on this machine")
 
 
 def _talking(commands: _Commands) -> None:

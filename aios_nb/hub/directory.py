@@ -106,6 +106,13 @@ class Directory:
         self.on_offer(row, offer.card.examples)
         self.news.tell("replaced" if known else "offered", row)
 
+    def restate(self, offer: Offer) -> None:
+        """It stands otherwise than before; its card and its record are the same."""
+        if self._offers.get(offer.name) is offer:
+            row = self._row(offer)
+            self.on_offer(row, offer.card.examples)
+            self.news.tell("replaced", row)
+
     async def withdrawn(self, name: str) -> None:
         """It is not offered any more; says so under our signature."""
         async with self._signing:
@@ -242,7 +249,7 @@ class Directory:
         same is no new one.
         """
         offer = self._offers.get(name)
-        if offer is not None and not offer.builtin:
+        if offer is not None and not (offer.builtin or offer.source):
             return _one_more(offer.card.version)
         signed = self._stored(name)
         if signed is None or not isinstance(signed.record, AgentRecord) or signed.record.withdrawn:
@@ -268,6 +275,10 @@ class Directory:
         """Whether this node offers an agent of that name to anyone."""
         return name in self._offers
 
+    def offer(self, name: str) -> Offer | None:
+        """What this node offers under that name."""
+        return self._offers.get(name)
+
     def no_such(self, ref: str, caller: Principal, more: Iterable[str] = ()) -> NoSuchAgent:
         """The error for a name that leads nowhere, with near ones: ours and those of ``more``."""
         names = dict.fromkeys([*(offer.name for offer in self._visible(caller)), *more])
@@ -286,11 +297,13 @@ class Directory:
             offer.card.title,
             offer.card.about,
             tuple(offer.card.tags),
-            live=live,
-            verified=True,  # our own
+            live=live and offer.live,
+            verified=not offer.source,  # else our own
             access=offer.access.value,
             version=offer.card.version,
             node_name=self.name,
+            changed=offer.changed,
+            source=offer.source,
         )
 
     def own(self, ref: str, caller: Principal) -> tuple[Offer, Signed | None]:

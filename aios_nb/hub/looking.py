@@ -100,7 +100,7 @@ def standing_in(own_id: str, others: Others) -> Callable[[AgentRow], Light]:
 
     def standing(row: AgentRow) -> Light:
         if row.node_id == own_id:
-            return Light.LIVE
+            return Light.LIVE if row.live else Light.SUSPECT
         found = others.get(row.id)
         return Light.GONE if found is None else found[1]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
@@ -23,7 +24,19 @@ class News:
     def __init__(self) -> None:
         self._kept: deque[tuple[int, dict[str, Any]]] = deque(maxlen=NEWS_KEPT)
         self._bell = Bell()
+        self._watches: weakref.WeakSet[AgentWatch] = weakref.WeakSet()
         self.last = 0
+
+    @property
+    def watched(self) -> bool:
+        """Whether somebody looks on."""
+        return bool(self._watches)
+
+    def look_on(self, watch: AgentWatch) -> None:
+        self._watches.add(watch)
+
+    def look_away(self, watch: AgentWatch) -> None:
+        self._watches.discard(watch)
 
     def tell(self, event: str, row: AgentRow) -> None:
         self.last += 1
@@ -61,6 +74,7 @@ class AgentWatch:
         self._told = {row.id: row for row in rows()}
         """Who is there, as the one who watches knows it."""
         self._first = tuple(self._told.values())
+        news.look_on(self)
 
     async def result(self) -> Any:
         """Who is there; if that is too many for one answer, how many more there are."""
@@ -91,4 +105,4 @@ class AgentWatch:
             self._told[row.id] = row
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        self._news.look_away(self)

@@ -61,6 +61,7 @@ class RemoteCard(msgspec.Struct, frozen=True, kw_only=True):
     streams: bool = False
     idempotent: bool = False
     timeout_s: float = 0.0
+    source: Short = ""
 
 
 class Told(msgspec.Struct, frozen=True):

@@ -11,9 +11,12 @@ from aios_nb.envelope import AgentRow
 from aios_nb.errors import NoSuchAgent
 from aios_nb.hub.directory import Directory
 from aios_nb.hub.finding import Finding
+from aios_nb.hub.imports import Imports
+from aios_nb.hub.imports.entry import ImportRow
 from aios_nb.hub.news import AgentWatch
 from aios_nb.hub.uses import Uses
 from aios_nb.identity import to_base64url
+from aios_nb.ports import Offer
 
 _OTHERS = frozenset({Caller.KNOWN, Caller.NODE, Caller.ANYONE})
 """They are told about our own agents and nothing else: we ask nobody on their behalf."""
@@ -28,7 +31,9 @@ class Hub:
         finding: Finding,
         stop_offering: Callable[[str], Awaitable[None]],
         uses: Uses | None = None,
+        imports: Imports | None = None,
     ) -> None:
+        self._imports = imports
         self._uses = uses
         self._directory = directory
         self._finding = finding
@@ -63,14 +68,27 @@ class Hub:
         return {
             "card": offer.card,
             "record": to_base64url(signed.to_bytes()) if signed else None,
-            "verified": True,  # our own: whoever reads this knows whom they asked
+            "verified": not offer.source,  # our own: whoever reads this knows whom they asked
             "used": None,
+            "outside": self._outside(principal, offer),
         }
+
+    def _outside(self, principal: Principal, offer: Offer) -> ImportRow | None:
+        """What the owner knows of an import, and nobody else: where it is, what changed."""
+        if self._imports is None or not (offer.source and principal.is_owner):
+            return None
+        return self._imports.row(offer.name)
 
     async def _card_from_afar(self, principal: Principal, agent: str) -> dict[str, Any]:
         told = await self._finding.remote_card(agent, principal)
         used = None if self._uses is None else self._uses.last(told.card.id)
-        return {"card": told.card, "record": told.record, "verified": told.verified, "used": used}
+        return {
+            "card": told.card,
+            "record": told.record,
+            "verified": told.verified,
+            "used": used,
+            "outside": None,
+        }
 
     async def withdraw(self, principal: Principal, params: p.AgentName) -> dict[str, Any]:
         offer, _ = self._directory.own(params.name, principal)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _LINE = re.compile(r"\s*(?:[\w.,\[\]'\" ]+=\s*)?%aios\s+(.*)\Z", re.DOTALL)
 _CELL = re.compile(r"\s*%%(aios|agent)\s+(.*)\Z", re.DOTALL)
 _OPEN_BRACE = re.compile(r"\{([^\W\d]?\w*)\Z")
+_CLIENTS = ("claude", "vscode", "cursor", "codex")
 _LATEST = "last"
 CONVERSATIONS = 50
 """So many of the latest are offered."""
@@ -105,7 +106,14 @@ class Completion:
     def _command(self, typed: str) -> tuple[str, list[str]]:
         name, space, rest = typed.partition(" ")
         if not space:
-            return name, _fitting(name, COMMANDS)
+            return name, _fitting(name, [word for word in COMMANDS if " " not in word])
+        deeper, space, further = rest.lstrip().partition(" ")
+        below = COMMANDS.get(f"{name} {deeper}")
+        if below is not None and space:
+            return self._behind(below, further)
+        words = [word.partition(" ")[2] for word in COMMANDS if word.startswith(f"{name} ")]
+        if words and not space and (found := _fitting(deeper, words)):
+            return deeper, found
         command = COMMANDS.get(name)
         return ("", []) if command is None else self._behind(command, rest)
 
@@ -129,6 +137,8 @@ class Completion:
             return fragment, flags
         if argument.rest and not argument.kind:
             return self._variable(rest)
+        if argument.kind == "command":  # some have two words
+            return rest.lstrip(), _fitting(rest.lstrip(), COMMANDS)
         return fragment, _fitting(fragment, self._values(argument.kind))
 
     def _variable(self, before: str) -> tuple[str, list[str]]:
@@ -143,16 +153,17 @@ class Completion:
         roster = self._session.roster
         if kind == "agent":
             return roster.names()
-        if kind == "own":
+        if kind in {"own", "import"}:
             site = self._session.site()
             own = "" if site is None else site.client.node_id
-            return [row["name"] for row in roster.rows() if row["node_id"] == own]
+            mine = [row for row in roster.rows() if row["node_id"] == own]
+            return [row["name"] for row in mine if bool(row.get("source")) == (kind == "import")]
         if kind == "node":
             return [row["node_id"] for row in roster.nodes()]
         if kind == "conversation":
             self.refresh()
             return [_LATEST, *self._conversations]
-        return COMMANDS if kind == "command" else ()
+        return _CLIENTS if kind == "client" else ()
 
 
 def _argument(command: Command, words: Sequence[str]) -> Argument | None:

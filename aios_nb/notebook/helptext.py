@@ -76,7 +76,7 @@ def about(command: Command) -> str:
 
 def of(name: str | None) -> str:
     """What ``%aios help`` shows."""
-    command = COMMANDS.get(name or "")
+    command = COMMANDS.get(" ".join((name or "").split()))
     return overview() if command is None else about(command)
 
 

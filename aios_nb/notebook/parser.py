@@ -27,13 +27,17 @@ class Argument(NamedTuple):
 
     name: str
     kind: str = ""
-    """What completes it: agent, own, conversation, node, command."""
+    """What completes it: agent, own, conversation, node, client, command."""
     optional: bool = False
     rest: bool = False
     """Takes the rest of the line as it is."""
+    behind: bool = False
+    """Stands behind ``--`` and nowhere else."""
 
     @property
     def usage(self) -> str:
+        if self.behind:
+            return f"[-- {self.name.upper()}…]"
         return f"[{self.name.upper()}]" if self.optional else self.name.upper()
 
 
@@ -114,6 +118,9 @@ GROUPS: Mapping[str, tuple[Command, ...]] = {
             examples=("up --name alice", "up --join https://bob.example#NODEID"),
         ),
         Command("down", "stop it", "running:down"),
+        Command("mcp-config", "settings for claude, vscode, cursor or codex, to copy",
+                "settings:mcp_config", (Argument("client", "client"),),
+                examples=("mcp-config claude",)),
     ),
     "Finding": (
         Command(
@@ -130,6 +137,31 @@ GROUPS: Mapping[str, tuple[Command, ...]] = {
         Command("hub", "the AgentHub: search as you type", "panels:hub",
                 (Argument("words", optional=True, rest=True),)),
         Command("network", "the nodes and their links, live", "panels:network"),
+    ),
+    "Programs of others": (
+        Command(
+            "hub add", "make an MCP server or an A2A agent an agent of this node", "guests:add",
+            (Argument("url", optional=True),
+             Argument("command", optional=True, rest=True, behind=True)),
+            (
+                Option(("--name",), "NAME", "what to call it (as it calls itself)"),
+                Option(("--local",), about="it may be on this machine"),
+                Option(("--kind",), "KIND", "what it must be", choices=("mcp", "a2a")),
+                Option(("--access",), "WHO", "who else may ask it (private)",
+                       choices=("private", "known", "network", "public")),
+                Option(("--token-env",), "VAR", "the variable that holds its token"),
+            ),
+            ("hub add https://sums.example/mcp", "hub add http://127.0.0.1:9000 --local",
+             "hub add --name files -- npx -y @modelcontextprotocol/server-filesystem ."),
+        ),
+        Command("hub list", "all of them: who answers, what changed", "guests:everyone"),
+        Command("hub refresh", "look at one or all of them now", "guests:refresh",
+                (Argument("name", "import", optional=True),)),
+        Command("hub approve", "take one that changed as it is now", "guests:approve",
+                (Argument("name", "import"),)),
+        Command("hub remove", "forget one", "guests:remove", (Argument("name", "import"),)),
+        Command("hub import", "what somebody's catalog lists; nothing is added", "guests:catalog",
+                (Argument("url"),), (Option(("--local",), about="it may be on this machine"),)),
     ),
     "Talking": (
         Command(
@@ -181,7 +213,7 @@ GROUPS: Mapping[str, tuple[Command, ...]] = {
                 options=(Option(("-n", "--limit"), "N", "so many (30)", read=count),)),
         Command("debug", "the traceback of the last error", "checking:debug"),
         Command("help", "this, or all about one command", "checking:explain",
-                (Argument("command", "command", optional=True),)),
+                (Argument("command", "command", optional=True, rest=True),)),
     ),
 }  # fmt: skip
 
@@ -227,6 +259,10 @@ def parse(line: str) -> Parsed:
     command = COMMANDS.get(name) or COMMANDS.get(name.lower())
     if command is None:
         raise UsageError(f"there is no %aios {name[:40]}", hint=_near(name, COMMANDS))
+    deeper = _BARE.match(line, _skip(line, start))  # not in quotes: those are words to look for
+    below = COMMANDS.get(f"{command.name} {deeper[0]}") if deeper else None
+    if below is not None and deeper is not None:
+        return read(below, line[deeper.end() :])
     return read(command, line[start:])
 
 
@@ -245,9 +281,10 @@ def read(command: Command, text: str) -> Parsed:
             at = _take(command, option, text, found.end(), values)
         elif text.startswith("--", at) and _BARE.match(text, at)[0] == "--":  # type: ignore[index]
             only_words, at = True, at + 2
+            missing = [argument for argument in missing if argument.behind] or missing
         elif found and _is_mistaken(command, found[1], missing):
             raise _unknown(command, found[1])
-        elif not missing:
+        elif not missing or (missing[0].behind and not only_words):
             raise UsageError(f"too many words for {_called(command)}: {text[at:][:40]}",
                              hint=_how(command))  # fmt: skip
         elif missing[0].rest:

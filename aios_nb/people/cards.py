@@ -22,5 +22,10 @@ def card_lines(card: Mapping[str, Any], signature: str, paint: Paint = unpainted
 
 def _value(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(one_line(str(item)) for item in value)
+        return ", ".join(one_line(item(each)) for each in value)
     return plain(str(value)).replace("\n", "\n" + " " * (_LABEL + 3))
+
+
+def item(value: Any) -> str:
+    """One of a list: a tool by its name, all else as it is."""
+    return str(value.get("name", value) if isinstance(value, Mapping) else value)

@@ -36,7 +36,12 @@ def in_words(error: AiosError, face: Face = TERMINAL) -> str:
     """One line: what happened, and what to type."""
     hint = _hint(error, face)
     said = what(error)
-    return said if hint is None else f"{said} ({_COMMAND.sub(face.command, hint)})"
+    return said if hint is None else f"{said} ({typed(hint, face)})"
+
+
+def typed(hint: str, face: Face) -> str:
+    """A hint with its commands as they are typed there."""
+    return _COMMAND.sub(face.command, hint)
 
 
 def what(error: AiosError) -> str:

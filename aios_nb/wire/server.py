@@ -66,6 +66,7 @@ ROUTES: Mapping[str, Route] = {
         Route("/.well-known/ai-catalog.json", _READ, Need.OPEN),
         Route("/api/search", _POST, Need.OPEN),
         Route("/api/agents", _READ, Need.OPEN),
+        Route("/api/agents/", _READ, Need.OPEN),
         Route("/api/explore", _POST, Need.OPEN),
     )
 }

@@ -188,7 +188,7 @@ class Liar:
             standing=lambda _: Caller.KNOWN,
             lookup=lambda node: self._places.get(node, []),
         )
-        rooms = ("node", "nodes", "tokens", "agents", "chat", "aios", "blobs", "gossip")
+        rooms = ("node", "nodes", "tokens", "agents", "hub", "chat", "aios", "blobs", "gossip")
         dispatcher = Dispatcher({name: _Room(self, name) for name in rooms}, limits=limits)
         links.open(dispatcher)
         self._server = Server(

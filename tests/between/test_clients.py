@@ -81,6 +81,22 @@ async def looking(w: World) -> None:
 
 
 @chapter
+async def programs_of_others(w: World) -> None:
+    address = f"{w.b.node.url}/mcp"
+    await w.tell.call("hub.add", address=address)
+    await w.tell.call("hub.add", address=address, local=True, name="far-tools")
+    await w.tell.call("hub.add", address=address, local=True)
+    await w.tell.call("agents.card", agent="far-tools")
+    await w.tell.call("chat.send", agent="far-tools", text="no-such-tool")
+    for method in ("hub.list", "hub.refresh", "agents.list"):
+        await w.tell.call(method)
+    await w.tell.call("hub.approve", name="far-tools")
+    await w.tell.call("hub.import", url=w.b.node.url, local=True)
+    await w.tell.call("hub.remove", name="far-tools")
+    await w.tell.call("hub.remove", name="far-tools")
+
+
+@chapter
 async def talking(w: World) -> None:
     first = await w.tell.call("chat.send", agent="spell", text="a b", message_id="m-1")
     here = {"conversation": first["conversation"]}

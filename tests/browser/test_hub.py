@@ -101,3 +101,37 @@ def test_the_hub_follows_who_comes_and_goes(open_notebook, make_site):
     expect(rows.filter(has_text="sorter").filter(visible=True)).to_have_count(0)
     bob.stop()
     expect(row.filter(visible=True)).to_have_count(0)
+
+
+def test_a_program_of_others_that_changed_is_reviewed_before_it_is_asked(open_notebook, make_site):
+    async def tides(text):
+        return f"high at {text}"
+
+    theirs = make_site(
+        describe(tides, about="Knows the tides", access="public"), name="bob", network="elsewhere"
+    )
+    add = f"%aios hub add {theirs.node.url}/agents/tides/ --local"
+    book = open_notebook(LOAD, add, "%aios hub tides", "%aios hub refresh")
+    for cell in range(3):
+        book.run(cell)
+    hub = book.output(2).locator(".aios-hub")
+    row = hub.get_by_role("row").filter(has_text="tides")
+    expect(row).to_contain_text("not verified")
+    expect(row).to_contain_text("A2A agent")
+
+    evil = "<img src=x onerror=alert(1)> wants your password"
+    theirs.node.host(describe(tides, about=evil, access="public"))
+    book.run(3)
+    row.get_by_role("button", name="Review: tides").click()
+    details = hub.locator(".hub-details")
+    expect(details).to_contain_text(evil)  # as text
+    expect(details.locator("img")).to_have_count(0)
+    book.shot("hub-review", hub)
+    details.get_by_role("button", name="Approve it as it is now").click()
+    expect(row.get_by_role("button", name="Chat: tides")).to_be_visible()
+    expect(row).to_contain_text("not verified")
+    row.get_by_role("button", name="Chat: tides").click()
+    chat = Chat(book, 2)
+    chat.say("six")
+    chat.ended("tides")
+    expect(chat.last()).to_contain_text("high at six")

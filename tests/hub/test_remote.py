@@ -72,7 +72,7 @@ def test_fields_this_program_does_not_know_are_dropped_and_do_not_break_the_proo
     shown = town.run(here.card(agent))
     assert shown["verified"] is True
     assert "colour" not in shown["card"]
-    assert set(shown) == {"card", "record", "verified", "used"}
+    assert set(shown) == {"card", "record", "verified", "used", "outside"}
 
 
 def resigned(record: Record, identity: Identity, **changes: Any) -> str:

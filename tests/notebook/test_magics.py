@@ -250,6 +250,8 @@ def test_doctor_log_and_help(page: Console, monkeypatch: pytest.MonkeyPatch):
     checkup = page.good("%aios doctor")
     assert checkup.value.ok
     assert "proved its key" in checkup.text
+    assert "What programs of others find: 10 of 10" in checkup.text
+    assert "What programs of others find: 10 of 10" in checkup.html
     page.good(
         "import logging\nlogging.getLogger('aios_nb.test').warning('a \\x1b[31mred\\x1b[0m line')"
     )
@@ -257,6 +259,16 @@ def test_doctor_log_and_help(page: Console, monkeypatch: pytest.MonkeyPatch):
     assert "search WORDS [-n N]" in page.good("%aios help").text
     assert "--deadline" in page.good("%aios help ask").text
     assert "--access" in page.good("%aios help %%agent").text
+
+
+def test_settings_for_other_programs_hold_no_secret(page: Console):
+    shown = page.good("%aios mcp-config claude")
+    server = json.loads(shown.value.by_command[0].text)["mcpServers"]["aios"]
+    assert server["args"] == ["stdio"]
+    assert shown.value.by_command[0].text in shown.text
+    assert "claude_desktop_config.json" in shown.html
+    assert aios.node().run_info.token not in shown.text + shown.html
+    assert "did you mean cursor" in page.error("%aios mcp-config curser")
 
 
 def test_a_node_goes_down_and_comes_up_with_choices(page: Console, capsys):

@@ -18,16 +18,21 @@ from aios_nb.notebook import show
 from aios_nb.notebook.show import FACES, made, page, progress
 from aios_nb.notebook.show import results as shown
 from aios_nb.people.checks import warn
+from aios_nb.people.settings_for import Settings, Step
 from aios_nb.site import (
     CallerRow,
     Callers,
     CardView,
+    Catalog,
     ChatRow,
     Chats,
     History,
     Hit,
     Hits,
+    Import,
+    Imports,
     Info,
+    Listed,
     Peer,
     Peers,
     Reply,
@@ -75,7 +80,7 @@ def reply(text: str, data: Any = None, name: str = "", status: str = "done") -> 
 def everything(evil: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every face, with that text in every place that a stranger fills."""
     row = AgentRow(evil, evil, evil, evil, evil, (evil,), why=evil, version=evil, node_name=evil,
-                   score=0.5, talks=2)  # fmt: skip
+                   score=0.5, talks=2, source=evil)  # fmt: skip
     hit = Hit(row, Nowhere())  # type: ignore[arg-type]
     found = Hits([hit])
     found.query = evil
@@ -90,20 +95,27 @@ def everything(evil: str) -> Iterator[tuple[str, dict[str, Any]]]:
     ]
     card = {"name": evil, "title": evil, "about": evil, "tags": [evil], "examples": [evil],
             "version": evil, evil: evil, "more": {evil: [evil]}}  # fmt: skip
+    guest = Import(evil, evil, evil, [evil, evil], evil, evil, evil, evil, evil, [evil], "invalid",
+                   evil, changed=True, differences=[evil], hidden=True, note=evil)  # fmt: skip
     values: dict[str, Any] = {
         "Hits": found,
         "Hit": hit,
         "Peers": Peers([Peer(evil, evil, evil, evil, 1.0)]),
         "Callers": Callers([CallerRow(evil, 1, 1.0, evil)]),
         "Chats": Chats([ChatRow(evil, evil, [evil], None, evil, evil, 1, evil, evil)]),
-        "CardView": CardView(card, None, verified=False),
+        "CardView": CardView(card, None, verified=False, outside=guest),
+        "Imports": Imports([guest, Import(evil, evil, evil, evil, evil, signature="valid")]),
+        "Import": guest,
+        "Catalog": Catalog([Listed(evil, evil, evil, evil, evil)]),
         "History": History(evil, events, evil, [evil], "n"),
         "Info": Info(evil, evil, evil, evil, 1.0, 1),
         "Reply": reply(evil, {evil: evil}, evil),
         "Note": shown.Note(evil),
         "Status": shown.Status(evil, evil, "up", [(evil, evil)]),
         "Checkup": shown.Checkup([warn(evil, evil, evil)]),
-    }
+        "Settings": Settings(evil, evil, (Step(evil, evil, "json", evil),), evil,
+                             (Step(evil, evil, "sh"),)),
+    }  # fmt: skip
     kinds = {name: (module, name) for module, name in FACES}
     for name, value in values.items():
         yield name, made(kinds[name], value)

@@ -28,7 +28,7 @@ from aios_nb.wire.websocket import SUBPROTOCOL
 
 TOKEN = "the-right-token-of-43-characters-or-so-long"
 SECRET = "a sentence nobody outside may read"
-ROOMS = ("node", "nodes", "tokens", "agents", "chat", "aios", "blobs", "gossip")
+ROOMS = ("node", "nodes", "tokens", "agents", "hub", "chat", "aios", "blobs", "gossip")
 OPEN_LIMITS = Limits(refused_per_s=1e6)
 """For tests that are refused on purpose, again and again."""
 

@@ -31,6 +31,7 @@ TOKEN_METHODS = {
     "agents.search",
     "agents.card",
     *(row.name for row in METHODS if row.name.startswith(("chat.", "blobs."))),
+    "aios.message",
 }
 LINK_METHODS = {
     "gossip.packet",
@@ -67,7 +68,7 @@ class Recorder:
 def dispatcher(*extra: Method) -> tuple[Dispatcher, Recorder]:
     room = Recorder()
     rooms = dict.fromkeys(
-        ("node", "nodes", "tokens", "agents", "chat", "aios", "blobs", "gossip"), room
+        ("node", "nodes", "tokens", "agents", "hub", "chat", "aios", "blobs", "gossip"), room
     )
     return Dispatcher(rooms, extra=extra), room
 

@@ -38,7 +38,7 @@ class Anything:
 
 def bare_server(tmp_path: Path, **options: Any) -> Server:
     rooms = dict.fromkeys(
-        ("node", "nodes", "tokens", "agents", "chat", "aios", "blobs", "gossip"), Anything()
+        ("node", "nodes", "tokens", "agents", "hub", "chat", "aios", "blobs", "gossip"), Anything()
     )
     guard = Guard("token", owner_of("a" * 32), **options)
     return Server(Dispatcher(rooms), Anything(), guard, lambda _: {}, dict)

@@ -21,11 +21,12 @@ _LINES = 30
 
 
 def doctor(call: Call) -> Checkup:
-    """What works on this machine and in this notebook, and what to do about the rest."""
+    """What works on this machine, in this notebook and from outside, and how to mend the rest."""
     import asyncio
     import threading
 
     from aios_nb.home import Home
+    from aios_nb.people.checks.interop import interop
     from aios_nb.people.checks.machine import machine
     from aios_nb.people.checks.nodes import nodes
     from aios_nb.people.checks.storage import storage
@@ -34,8 +35,12 @@ def doctor(call: Call) -> Checkup:
     home = Home(getattr(getattr(site, "settings", None), "home", None))
     found: list[Check] = []
 
+    async def near_and_far() -> list[Check]:
+        run = getattr(site, "run_info", None)
+        return [*await nodes(home), *(await interop(run) if run is not None else ())]
+
     def look() -> None:  # with a loop of its own: the kernel's is running
-        found.extend([*_notebook(call), *machine(), *storage(home), *asyncio.run(nodes(home))])
+        found.extend([*_notebook(call), *machine(), *storage(home), *asyncio.run(near_and_far())])
 
     with waiting(cell_of(call.shell), "looking around"):
         looking = threading.Thread(target=look, name="aios-doctor", daemon=True)

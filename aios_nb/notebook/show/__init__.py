@@ -22,6 +22,9 @@ FACES: dict[tuple[str, str], tuple[str, str]] = {
     (_ROWS, "Peers"): ("tables", "peers"),
     (_ROWS, "Callers"): ("tables", "callers"),
     (_ROWS, "Chats"): ("tables", "chats"),
+    (_ROWS, "Imports"): ("guests", "imports"),
+    (_ROWS, "Import"): ("guests", "one"),
+    (_ROWS, "Catalog"): ("guests", "catalog"),
     (_ROWS, "Rows"): ("tables", "rows"),
     (_ROWS, "Hit"): ("tables", "hit"),
     (_ROWS, "CardView"): ("card", "card"),
@@ -32,6 +35,7 @@ FACES: dict[tuple[str, str], tuple[str, str]] = {
     (_RESULTS, "Lines"): ("results", "lines"),
     (_RESULTS, "Status"): ("results", "status"),
     (_RESULTS, "Checkup"): ("results", "health"),
+    ("aios_nb.people.settings_for", "Settings"): ("settings", "settings"),
 }
 """Types by module and name, and what makes a bundle of them."""
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from aios_nb.notebook.show import page
 from aios_nb.notebook.show.page import Bundle, esc
-from aios_nb.people.cards import card_lines
+from aios_nb.people.cards import card_lines, item
+from aios_nb.people.guests import remarks
 from aios_nb.site import CardView
 
 _APART = frozenset({"title", "name", "about", "tags", "examples"})
@@ -16,7 +17,7 @@ def card(view: CardView) -> Bundle:
     said = view.card
     title = str(said.get("title") or said.get("name") or "an agent")
     head = f"{said.get('name', '')} · version {said.get('version') or '?'}"
-    good = view.mine or view.verified
+    good = (view.mine or view.verified) and view.outside is None
     sign = f'<span class="{"ok-t" if good else "warn-t"}">{"✓" if good else "⚠"} '
     sign += f"{esc(view.signature)}</span>"
     body = [f'<div class="b">{page.lines(str(said.get("about") or ""))}']
@@ -30,7 +31,16 @@ def card(view: CardView) -> Bundle:
     if examples:
         rows.append((page.label("try"), "<br>".join(examples)))
     rows.append((page.label("signature"), sign))
-    text = "\n".join(card_lines(said, view.signature))
+    lines = list(card_lines(said, view.signature))
+    if view.outside is not None:
+        told = [line for line in remarks(view.outside, "%aios ") if not line.startswith("tools:")]
+        rows.append((page.label("address"), page.free(page.mono(view.outside.place))))
+        if told:
+            kind = "warn-t" if view.outside.changed else "d"
+            shown = "<br>".join(f'<span class="{kind}">{esc(line)}</span>' for line in told)
+            rows.append((page.label("now"), page.free(shown)))
+        lines += [f"  {line}" for line in (view.outside.place, *told)]
+    text = "\n".join(lines)
     return page.bundle(page.panel(title, head, "".join(body) + page.table(rows)), text)
 
 
@@ -39,7 +49,9 @@ def _tells(label: str, value: Any) -> bool:
 
 
 def _cell(value: Any) -> str:
-    return ", ".join(map(esc, value)) if isinstance(value, list) else page.lines(str(value))
+    return (
+        ", ".join(map(esc, map(item, value))) if isinstance(value, list) else page.lines(str(value))
+    )
 
 
 def _list(value: Any) -> list[Any]:

@@ -8,8 +8,9 @@ import msgspec
 
 from aios_nb.notebook.show import page
 from aios_nb.notebook.show.page import Bundle, dim, esc
-from aios_nb.people.checks import Check, Health
+from aios_nb.people.checks import Check, Health, board
 from aios_nb.people.layout import seconds
+from aios_nb.people.wording import NOTEBOOK, typed
 from aios_nb.richtext import one_line, plain
 from aios_nb.site import Info
 
@@ -81,20 +82,25 @@ def info(said: Info) -> Bundle:
 
 
 def health(said: Checkup) -> Bundle:
-    rows = []
-    text = []
-    for check in said.checks:
-        sign, kind = _SIGNS[check.health]
-        fix = f"<br><b>→ {esc(check.fix)}</b>" if check.fix else ""
-        rows.append(
-            (
-                f'<span class="{kind}">{sign}</span>',
-                page.label(check.about),
-                page.free(esc(check.says) + fix),
+    """A board for each part, with its score."""
+    body, text = "", []
+    for title, checks in board(said.checks):
+        rows = []
+        text.append(title)
+        for check in checks:
+            sign, kind = _SIGNS[check.health]
+            to_do = typed(check.fix, NOTEBOOK)
+            fix = f"<br><b>→ {esc(to_do)}</b>" if to_do else ""
+            rows.append(
+                (
+                    f'<span class="{kind}">{sign}</span>',
+                    page.label(check.about),
+                    page.free(esc(check.says) + fix),
+                )
             )
-        )
-        text.append(f"{check.health.value:4}  {check.about:12}  {one_line(check.says)}")
-        if check.fix:
-            text.append(f"{' ' * 20}→ {one_line(check.fix)}")
+            text.append(f"{check.health.value:4}  {check.about:12}  {one_line(check.says)}")
+            if to_do:
+                text.append(f"{' ' * 20}→ {one_line(to_do)}")
+        body += f'<div class="h">{dim(title)}</div>{page.table(rows)}'
     verdict = "all is well" if said.ok else "something must be fixed"
-    return page.bundle(page.panel("Doctor", verdict, page.table(rows)), plain("\n".join(text)))
+    return page.bundle(page.panel("Doctor", verdict, body), plain("\n".join(text)))

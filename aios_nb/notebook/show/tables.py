@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from aios_nb.notebook.show import page
 from aios_nb.notebook.show.page import Bundle, dim, dot, esc
 from aios_nb.people.conversations import opened_by
+from aios_nb.people.guests import marks
 from aios_nb.people.layout import line_room, moment, size, table_lines
 from aios_nb.people.naming import NODE_SHOWN, came_along
 from aios_nb.site import CallerRow, Callers, ChatRow, Chats, Hit, Hits, Peer, Peers, Rows
 
 _ABOUT_TEXT = 100
+_KINDS = {"mcp": "MCP server", "a2a": "A2A agent"}
 
 
 def hits(found: Hits) -> Bundle:
@@ -61,7 +64,13 @@ def _trust(hit: Hit) -> str:
     row = hit.row
     words = [f"v{row.version}"] if row.version else []
     if row.changed:
-        sign = '<span class="warn-t">⚠ changed since you used it</span>'
+        since = "approved" if row.source and _is_mine(hit) else "used"
+        sign = f'<span class="warn-t">⚠ changed since you {since} it</span>'
+        if since == "approved":
+            words = [f"%aios hub approve {row.name}"]
+    elif row.source and _is_mine(hit):
+        sign = dim(f"{_KINDS.get(row.source, row.source)}, not verified")
+        words.append(row.access)
     elif _is_mine(hit):
         if came_along(row.name, row.access):
             return dim("built in")
@@ -84,12 +93,12 @@ def _hits_text(found: Hits, *, searched: bool) -> str:
     if searched:
         cells = [(name, f"{row.score:.2f}", " ".join(row.tags), said)
                  for name, row, said in zip(ids, rows, about, strict=True)]  # fmt: skip
-        below = ["; ".join(filter(None, ("" if row.live else "may be away", row.why)))
-                 for row in rows]  # fmt: skip
-        return _text(("AGENT", "SCORE", "TAGS", "ABOUT"), cells, below)
+        below = ["; ".join([*marks(row), *filter(None, [row.why])]) for row in rows]
+        return aligned(("AGENT", "SCORE", "TAGS", "ABOUT"), cells, below)
     own = [(name, row.version, row.access, " ".join(row.tags), said)
            for name, row, said in zip(ids, rows, about, strict=True)]  # fmt: skip
-    return _text(("NAME", "VERSION", "ACCESS", "TAGS", "ABOUT"), own)
+    below = ["; ".join(marks(row)) for row in rows]
+    return aligned(("NAME", "VERSION", "ACCESS", "TAGS", "ABOUT"), own, below)
 
 
 def peers(found: Peers) -> Bundle:
@@ -99,7 +108,7 @@ def peers(found: Peers) -> Bundle:
     body = page.table(map(_peer_cells, found), ("", "node", "address", "latency", "agents", "link"))
     about = f"{alive} alive"
     title = f"{len(found)} other node{'s' if len(found) > 1 else ''}"
-    text = _text(
+    text = aligned(
         ("NAME", "STATE", "LATENCY", "AGENTS", "NODE ID", "ADDRESS"),
         [(peer.name, page.word_for(peer.state), _latency(peer), peer.agents, peer.node_id, peer.url)
          for peer in found],
@@ -130,7 +139,7 @@ def callers(found: Callers) -> Bundle:
     if not found:
         return nothing(found)
     body = page.table(map(_caller_cells, found), ("caller", "calls", "time", "last", ""))
-    text = _text(
+    text = aligned(
         ("CALLER", "CALLS", "TIME", "LAST", ""),
         [(row.id, row.calls, f"{row.seconds:.1f} s", moment(row.last_at or ""),
           "blocked" if row.blocked else "") for row in found],
@@ -153,7 +162,7 @@ def chats(found: Chats) -> Bundle:
     if not found:
         return nothing(found)
     body = page.table(map(_chat_cells, found), ("conversation", "with", "messages", "last used"))
-    text = _text(
+    text = aligned(
         ("CONVERSATION", "LAST USED", "BY", "WITH", "TITLE"),
         [(row.conversation, moment(row.updated_at), _by(row), _with(row), row.title)
          for row in found],
@@ -185,12 +194,13 @@ def rows(found: Rows[object]) -> Bundle:
     return page.bundle(page.bare(f'<pre class="p">{page.lines(text)}</pre>'), text)
 
 
-def nothing(found: Rows[object] | Hits | Peers | Callers | Chats) -> Bundle:
+def nothing(found: Rows[Any]) -> Bundle:
     said = found.nothing
     return page.bundle(page.bare(f'<div class="b">{dim(said)}</div>'), said)
 
 
-def _text(
+def aligned(
     head: Sequence[str], cells: Sequence[Sequence[object]], below: Sequence[str] = ()
 ) -> str:  # fmt: skip
+    """The same for a terminal."""
     return "\n".join(table_lines(head, cells, below, room=line_room()))

@@ -17,7 +17,8 @@ import msgspec
 
 from aios_nb.client.interface import SiteClient
 from aios_nb.errors import RpcError
-from aios_nb.notebook.widgets.cards import changes, facts
+from aios_nb.notebook.widgets.cards import changes, facts, outside
+from aios_nb.people.wording import NOTEBOOK, typed
 from aios_nb.richtext import one_line
 
 PAGE_ROWS = 50
@@ -130,7 +131,8 @@ class Browser:
         try:
             told = await self._client.call("agents.card", agent=agent)
         except RpcError as problem:
-            said = {"problem": one_line(problem.message), "hint": one_line(problem.hint or "")}
+            hint = one_line(typed(problem.hint or "", NOTEBOOK))
+            said = {"problem": one_line(problem.message), "hint": hint}
             return {"type": "card", "agent": agent, **said}
         return {
             "type": "card",
@@ -140,7 +142,12 @@ class Browser:
             "record": told["record"],
             "used": _when(told.get("used")),
             "changes": changes(told.get("used"), row or {}),
+            "outside": outside(told.get("outside")),
         }
+
+    async def approve(self, agent: str, pin: str) -> None:
+        """Take a program of others as it was shown."""
+        await self._client.call("hub.approve", name=agent, pin=pin)
 
     # No match --------------------------------------------------------------------------------
 
@@ -281,6 +288,7 @@ class Browser:
             "version": one_line(row.get("version") or "")[:40],
             "changed": row.get("changed", False),
             "talks": row.get("talks", 0),
+            "source": one_line(row.get("source") or "")[:20],
             "away_at": None if since is None else int(1000 * since),
             "gone": False,
         }
@@ -295,8 +303,8 @@ def _alike(words: str, names: Iterable[str]) -> list[str]:
     """Names that are spelt much like all of it, or like one of the words."""
     pool = list(names)
     found: dict[str, None] = {}
-    for typed in dict.fromkeys([words.replace(" ", "_"), *words.split()[:4]]):
-        found.update(dict.fromkeys(difflib.get_close_matches(typed, pool, NEAR_MAX, 0.5)))
+    for word in dict.fromkeys([words.replace(" ", "_"), *words.split()[:4]]):
+        found.update(dict.fromkeys(difflib.get_close_matches(word, pool, NEAR_MAX, 0.5)))
     return list(found)[:NEAR_MAX]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 from typing import Any
 
 from aios_nb.richtext import one_line, plain
@@ -11,6 +12,8 @@ from aios_nb.richtext import one_line, plain
 ABOUT_MAX = 4000
 EXAMPLES_MAX = 8
 EXAMPLE_MAX = 300
+PLACE_MAX = 300
+TOOLS_MAX = 24
 DIFFERENCE_MAX_WORDS = 400
 """Of longer texts the old one and the new one are shown, without looking for what they share."""
 
@@ -41,6 +44,23 @@ def facts(card: dict[str, Any]) -> dict[str, Any]:
         "streams": bool(card.get("streams")),
         "idempotent": bool(card.get("idempotent")),
         "timeout_s": card.get("timeout_s") or 0,
+    }
+
+
+def outside(row: dict[str, Any] | None) -> dict[str, Any] | None:
+    """What there is to know of a program of others: where it is, and what it says otherwise."""
+    if row is None:
+        return None
+    place = row["address"] if isinstance(row["address"], str) else shlex.join(row["address"])
+    return {
+        "place": one_line(place)[:PLACE_MAX],
+        "pin": row["pin"],
+        "note": one_line(row["note"]),
+        "tools": [one_line(tool)[:60] for tool in row["tools"][:TOOLS_MAX]],
+        "more_tools": max(0, len(row["tools"]) - TOOLS_MAX),
+        "signature": row["signature"],
+        "key": one_line(row["key"]),
+        "differences": [one_line(line) for line in row["differences"]],
     }
 
 

@@ -333,6 +333,11 @@ class Hub {
     this.say({ type: "chat", agent: id });
   }
 
+  /** A program of others, as it was shown: what came later is not meant. */
+  approve(id, pin) {
+    this.say({ type: "approve", agent: id, pin });
+  }
+
   open(id, on) {
     const before = this.opened;
     this.opened = on ? id : null;

@@ -86,6 +86,10 @@ class AgentHub(Panel):
             self.tell(await self._here().card(str(message.get("agent"))))
         elif kind == "chat":
             await self._open_chat(str(message.get("agent")))
+        elif kind == "approve":
+            agent = str(message.get("agent"))
+            await self._here().approve(agent, str(message.get("pin")))
+            self.tell(await self._here().card(agent))
         elif kind == "close-chat":
             self._show_chat("")
 
@@ -231,10 +235,18 @@ def owner(row: dict[str, Any]) -> str:
 def trust(row: dict[str, Any]) -> str:
     """What can be said for it, in a few words."""
     if row["changed"]:
-        return "card changed since you used it"
+        return (
+            "changed since you approved it" if _is_import(row) else "card changed since you used it"
+        )
     if not row["live"]:
         return "not answering"
+    if _is_import(row):
+        return f"{row['source'].upper()}, not verified"
     return "yours" if row["mine"] else "signed" if row["verified"] else "not verified"
+
+
+def _is_import(row: dict[str, Any]) -> bool:
+    return bool(row["mine"] and row.get("source"))
 
 
 def _headline(page: dict[str, Any], note: str) -> str:

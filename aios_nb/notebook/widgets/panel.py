@@ -21,6 +21,7 @@ import traitlets
 
 from aios_nb.errors import AiosError
 from aios_nb.notebook.kernel import unbound
+from aios_nb.people.wording import NOTEBOOK, typed
 from aios_nb.site import Site
 
 log = logging.getLogger("aios_nb.notebook")
@@ -180,7 +181,8 @@ class Panel(anywidget.AnyWidget):
         try:
             await job
         except AiosError as error:
-            self.tell({"type": "error", "text": error.message, "hint": error.hint or ""})
+            hint = typed(error.hint or "", NOTEBOOK)
+            self.tell({"type": "error", "text": error.message, "hint": hint})
         except Exception as error:
             log.exception("a widget failed")
             self.tell({"type": "error", "text": f"{type(error).__name__}: {error}", "hint": ""})

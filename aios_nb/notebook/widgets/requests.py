@@ -12,6 +12,7 @@ from aios_nb.notebook.widgets import printed
 from aios_nb.notebook.widgets.panel import PAUSE_S
 from aios_nb.notebook.widgets.talk import Talk
 from aios_nb.notebook.widgets.uploads import Uploads
+from aios_nb.people.wording import NOTEBOOK, typed
 from aios_nb.richtext import one_line
 
 Message = dict[str, Any]
@@ -55,7 +56,10 @@ class Requests:
         try:
             await job
         except AiosError as error:
-            said = {"text": one_line(error.message), "hint": one_line(error.hint or "")}
+            said = {
+                "text": one_line(error.message),
+                "hint": one_line(typed(error.hint or "", NOTEBOOK)),
+            }
             self._page.tell({"type": word, "id": message.get("id"), **said})
 
     # Saying something --------------------------------------------------------------------------

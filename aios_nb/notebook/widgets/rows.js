@@ -5,6 +5,7 @@ const TAGS_SHOWN = 4;
 const COPIED_MS = 1500;
 const WHO_MAY = { private: "only you", known: "nodes you allowed", network: "any node", public: "anyone" };
 const LIFE = { alive: "alive", suspect: "not answering", gone: "gone" };
+const KINDS = { mcp: "MCP server", a2a: "A2A agent" };
 const MARKS = { "-": "del", "+": "ins", "=": "span" };
 
 function plural(count, one, many) {
@@ -43,9 +44,18 @@ function lifeOf(row) {
   return row.gone ? "gone" : row.live ? "alive" : "suspect";
 }
 
+/** A program of others that was brought in here. */
+function isImport(row) {
+  return Boolean(row.mine && row.source);
+}
+
+function changedOf(row) {
+  return isImport(row) ? "changed since you approved it" : "card changed since you used it";
+}
+
 /** What a screen reader says of a row that is chosen. */
 function labelOf(row) {
-  const marks = row.changed ? "its card changed since you used it" : row.verified ? "" : "not verified";
+  const marks = row.changed ? changedOf(row) : row.verified ? "" : "not verified";
   return [row.name, LIFE[lifeOf(row)], ownerOf(row), row.about || row.title, row.why, marks].filter(Boolean).join(", ");
 }
 
@@ -83,17 +93,19 @@ function tagOf(hub, tag) {
 function trustOf(hub, row, life) {
   if (life === "gone") return "gone";
   const [kind, word] = row.changed
-    ? ["hub-warn", "⚠ card changed since you used it"]
+    ? ["hub-warn", `⚠ ${changedOf(row)}`]
     : life === "suspect" ? ["hub-away", silenceOf(row)]
+    : isImport(row) ? ["hub-plain", "not verified"]
     : row.mine ? ["hub-ok", "✓ yours"]
     : row.verified ? ["hub-ok", "✓ signed"]
     : ["hub-plain", "not verified"];
   const far = (hub.around.far || {})[row.node];
   const more = [
+    row.source && (KINDS[row.source] || row.source),
     life === "alive" && far !== undefined && (far < 1 ? "< 1 ms" : `${Math.round(far).toLocaleString()} ms`),
     row.talks && plural(row.talks, "talk", "talks"),
     row.mine && row.access === "private" && "only you",
-    row.mine && row.version && `v${row.version}`,
+    row.mine && !row.source && row.version && `v${row.version}`,
   ].filter(Boolean);
   return [el("span", { class: kind }, word), more.length ? el("div", { class: "hub-more-facts" }, more.join(" · ")) : null];
 }
@@ -124,9 +136,12 @@ function detailsOf(hub, row) {
   const said = card.facts || { ...row, examples: [] };
   const word = row.changed ? "Chat with it as it is now" : "Chat anyway";
   const talk = { class: "aios-main", "data-do": "chat", disabled: hub.state === "offline" };
+  const outside = card.outside;
+  const taken = outside && row.changed;
   return [
     card.problem ? el("div", { class: "hub-problem" }, `${card.problem}. What follows is from its record.`) : null,
     card.changes && card.changes.length ? changesOf(card, row) : null,
+    taken ? differencesOf(outside, row) : null,
     el("p", { class: "hub-all" }, said.about || "It says nothing about itself."),
     said.examples.length
       ? el("div", { class: "hub-examples" },
@@ -135,7 +150,9 @@ function detailsOf(hub, row) {
       : null,
     factsOf(hub, row, card, said),
     row.changed || !row.live
-      ? el("div", { class: "hub-after" }, button(word, talk, () => hub.chat(row.id)))
+      ? el("div", { class: "hub-after" }, taken
+          ? button("Approve it as it is now", { ...talk, "data-do": "approve" }, () => hub.approve(row.id, outside.pin))
+          : button(word, talk, () => hub.chat(row.id)))
       : null,
   ];
 }
@@ -146,6 +163,7 @@ function factsOf(hub, row, card, said) {
   return el("dl", { class: "hub-facts" },
     fact("Id", el("code", null, row.id), " ", copier(hub, row.id, "id")),
     fact("Node", row.mine ? `this notebook (${row.node_name || "you"})` : node),
+    card.outside ? outsideOf(fact, card.outside) : null,
     fact("Signature", signatureOf(card, row), card.record ? [" ", copier(hub, card.record, "record")] : null),
     fact("Who may call it", WHO_MAY[said.access] || said.access),
     said.version ? fact("Version", said.version) : null,
@@ -156,6 +174,7 @@ function factsOf(hub, row, card, said) {
 
 function signatureOf(card, row) {
   if (card.problem) return row.verified ? "its record is signed by its node" : "not verified";
+  if (card.outside) return strangerOf(card.outside);
   if (row.mine) return card.record ? "✓ yours, published under your signature" : "✓ yours, not published";
   if (!card.verified) return el("span", { class: "hub-warn" }, "not verified: its record does not vouch for this card");
   return card.record ? "✓ signed by its node, and the card is the one it signed" : "✓ told by its node itself";
@@ -175,4 +194,28 @@ function changesOf(card, row) {
   return el("div", { class: "hub-changes" },
     el("span", { class: "hub-label" }, `${since}, ${row.name} has changed its card`),
     el("dl", { class: "hub-facts" }, card.changes.map(shown)));
+}
+
+// Programs of others -----------------------------------------------------------------------------
+
+function outsideOf(fact, outside) {
+  const more = outside.more_tools ? ` and ${outside.more_tools} more` : "";
+  return [
+    fact("Where it is", el("code", null, outside.place)),
+    outside.note ? fact("Now", outside.note) : null,
+    outside.tools.length ? fact("Tools", outside.tools.join(", ") + more) : null,
+  ];
+}
+
+function strangerOf(outside) {
+  if (outside.signature === "invalid") return el("span", { class: "hub-warn" }, "⚠ the signature of its card is wrong");
+  if (outside.signature === "valid") return `a program of others, not verified by us; its card is signed by ${outside.key}`;
+  return "none: a program of others, not verified";
+}
+
+/** What it says otherwise than what was approved: all of it its own words. */
+function differencesOf(outside, row) {
+  return el("div", { class: "hub-changes" },
+    el("span", { class: "hub-label" }, `Since you approved it, ${row.name} has changed. It is asked nothing until you approve it again.`),
+    el("ul", { class: "hub-differences" }, outside.differences.map((line) => el("li", null, line))));
 }

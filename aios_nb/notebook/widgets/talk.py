@@ -20,7 +20,7 @@ from aios_nb.notebook.widgets.contents import MENTION
 from aios_nb.notebook.widgets.errands import Errands
 from aios_nb.notebook.widgets.following import Following
 from aios_nb.notebook.widgets.transcript import RESENT
-from aios_nb.people.wording import what
+from aios_nb.people.wording import NOTEBOOK, typed, what
 from aios_nb.richtext import one_line
 
 DEFAULT_AGENT = "concierge"
@@ -377,6 +377,7 @@ class Talk:
             head["asks"] = {"reply": asks.reply, "question": asks.question, "who": asks.who.name}
         if self.problem is not None:
             near = self.problem.data["near"] if isinstance(self.problem, NoSuchAgent) else []
-            said, hint = one_line(what(self.problem)), one_line(self.problem.hint or "")
+            said = one_line(what(self.problem))
+            hint = one_line(typed(self.problem.hint or "", NOTEBOOK))
             head["problem"] = {"text": said, "hint": hint, "near": near}
         return head

@@ -14,7 +14,7 @@ from typing import Any
 from aios_nb.errors import AgentFailed, Cancelled, DeadlinePassed, from_wire
 from aios_nb.notebook.widgets.contents import Blocks, data_view, said_by_agent, said_by_person
 from aios_nb.notebook.widgets.items import Item, Who, Writing, as_plain
-from aios_nb.people.wording import what
+from aios_nb.people.wording import NOTEBOOK, typed, what
 from aios_nb.richtext import one_line, plain
 
 RESENT = "resent:"
@@ -188,7 +188,7 @@ class Transcript:
         if error.hint == AgentFailed.what_to_do and not said.who.node:
             said.hint = "%aios log has the details"
         elif not isinstance(error, Cancelled | DeadlinePassed):
-            said.hint = one_line(error.hint or "")
+            said.hint = one_line(typed(error.hint or "", NOTEBOOK))
         self._put(said)
         self._mark(said.id)
 

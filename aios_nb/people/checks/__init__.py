@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -20,9 +21,29 @@ class Check(msgspec.Struct, frozen=True):
     health: Health
     says: str
     fix: str = ""
+    part: str = "here"
+    """Of the board: what is on this machine, or what programs of others find."""
 
     def fields(self) -> dict[str, str]:
-        return {"about": self.about, "health": self.health, "says": self.says, "fix": self.fix}
+        return {
+            "about": self.about,
+            "health": self.health,
+            "says": self.says,
+            "fix": self.fix,
+            "part": self.part,
+        }
+
+
+_PARTS = {"here": "This machine and its nodes", "interop": "What programs of others find"}
+
+
+def board(checks: Sequence[Check]) -> Iterator[tuple[str, list[Check]]]:
+    """The checks part by part, each under a title that says how many are well."""
+    for part, title in _PARTS.items():
+        some = [check for check in checks if check.part == part]
+        good = sum(check.health is Health.OK for check in some)
+        if some:
+            yield f"{title}: {good} of {len(some)}", some
 
 
 def ok(about: str, says: str) -> Check:

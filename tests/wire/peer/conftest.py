@@ -18,7 +18,7 @@ from aios_nb.params import Params
 from aios_nb.records import Scope, node_record, sign_record
 from aios_nb.wire.dispatch import Dispatcher
 from aios_nb.wire.guard import Guard
-from aios_nb.wire.methods import Answers, Method
+from aios_nb.wire.methods import METHODS, Answers, Method
 from aios_nb.wire.peer import links
 from aios_nb.wire.peer.frames import SUBPROTOCOL
 from aios_nb.wire.peer.links import PeerLinks
@@ -142,10 +142,7 @@ class NodeUnderTest:
             Method("test.flow", Text, NODES, Answers.NOTICES, handler=self._flow),
             Method("test.paper", Text, NODES, handler=self._paper),
         ]
-        rooms = {
-            name: Room()
-            for name in ("node", "nodes", "agents", "chat", "aios", "blobs", "tokens", "gossip")
-        }
+        rooms = {name: Room() for name in {row.name.partition(".")[0] for row in METHODS}}
         self.dispatcher = Dispatcher(rooms, extra=methods, limits=limits)
         self.links.open(self.dispatcher)
         self.server: Server | None = None
