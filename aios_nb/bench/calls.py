@@ -6,6 +6,7 @@ call sends a text no other call sends, and the very same text has to come back.
 
 from __future__ import annotations
 
+import importlib
 import secrets
 from typing import Any, Protocol
 
@@ -17,6 +18,14 @@ from aios_nb.bench.tokens import TASK, chunk, event
 SHOWN_BYTES = 200
 """How much of a wrong reply is quoted."""
 OK = 200
+_ELSEWHERE = {
+    "message": ("envelopes", "MessageSend"),
+    "message-stream": ("envelopes", "MessageStream"),
+    "mcp-list": ("mcpcalls", "AgentsList"),
+    "mcp-send": ("mcpcalls", "AgentSend"),
+    "a2a-send": ("a2acalls", "SendMessage"),
+}
+"""Work of other protocols, by module and class: these build on what is here."""
 
 
 class Call(Protocol):
@@ -45,11 +54,10 @@ def call_for(target: Target) -> Call:
         return Events(target.concurrency, target.chunks)
     if target.work == "stream":
         return ChatStream(target.concurrency, target.agent, target.chunks)
-    if target.work in {"message", "message-stream"}:
-        from aios_nb.bench import envelopes
-
-        streamed = target.work == "message-stream"
-        return envelopes.MessageStream(target) if streamed else envelopes.MessageSend(target)
+    if target.work in _ELSEWHERE:
+        module, name = _ELSEWHERE[target.work]
+        made: Call = getattr(importlib.import_module(f"aios_nb.bench.{module}"), name)(target)
+        return made
     if target.work == "send":
         return ChatSend(target.concurrency, target.agent, keep=target.keep_conversation)
     return BenchEcho(target.concurrency)

@@ -6,6 +6,7 @@ A contestant prints one JSON line when it is ready, as ``aios-nb up --json`` doe
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import selectors
 import shlex
@@ -19,8 +20,8 @@ from typing import IO, Any
 
 import msgspec
 
-from aios_nb.bench import owner, usage
-from aios_nb.bench.spec import Broken, Target, Work
+from aios_nb.bench import others, owner, usage
+from aios_nb.bench.spec import Broken, Missing, Target, Work
 
 READY_WAIT_S = 60.0
 END_WAIT_S = 10.0
@@ -162,6 +163,14 @@ def _last_words(said: IO[bytes], line: bytes) -> str:
 def baseline(kind: str) -> contextlib.AbstractContextManager[Contestant]:
     """One of the servers of ``baselines``: echo, events, spawn-bare, spawn-stack."""
     return running(kind, ["-m", "aios_nb.bench.baselines", kind], child_env())
+
+
+def other(kind: str, *arguments: str) -> contextlib.AbstractContextManager[Contestant]:
+    """One of the servers of ``others``. Raises ``Missing`` where it cannot run."""
+    missing = [name for name in others.NEEDS[kind] if not importlib.util.find_spec(name)]
+    if missing:
+        raise Missing(f"{', '.join(missing)} is not installed: pip install 'aios-nb[bench]'")
+    return running(kind, ["-m", "aios_nb.bench.others", kind, *arguments], child_env())
 
 
 def _home() -> tempfile.TemporaryDirectory[str]:

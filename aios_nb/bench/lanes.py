@@ -18,6 +18,13 @@ class HttpSession(Session):
 
     def __init__(self, target: Target) -> None:
         super().__init__(target)
+        self.heads = [self.head()] * self.slots
+        """What each slot's requests begin with."""
+        self._lanes: dict[int, _Lane] = {}
+
+    def head(self, *more: tuple[str, str]) -> bytes:
+        """The head of a request with these headers more; the length of its body is to fill in."""
+        target = self.target
         lines = [
             f"POST {target.path} HTTP/1.1",
             f"Host: {self.host}:{self.port}",
@@ -27,9 +34,9 @@ class HttpSession(Session):
             lines.append(f"Authorization: Bearer {target.token}")
         if self.call.streamed:
             lines.append("Accept: text/event-stream")
+        lines += [f"{name}: {value}" for name, value in (*target.headers, *more)]
         lines.append("Content-Length: ")
-        self._head = "\r\n".join(lines).encode().replace(b"%", b"%%") + b"%d\r\n\r\n"
-        self._lanes: dict[int, _Lane] = {}
+        return "\r\n".join(lines).encode().replace(b"%", b"%%") + b"%d\r\n\r\n"
 
     async def open(self) -> None:
         loop = asyncio.get_running_loop()
@@ -48,7 +55,7 @@ class HttpSession(Session):
         lane = self._lanes[slot]
         body = self.call.request(slot)
         lane.busy = True
-        lane.transport.write(self._head % len(body) + body)
+        lane.transport.write(self.heads[slot] % len(body) + body)
 
     def close(self) -> None:
         for lane in self._lanes.values():

@@ -15,6 +15,7 @@ from collections.abc import Callable
 import msgspec
 
 from aios_nb.bench.lanes import HttpSession
+from aios_nb.bench.mcplanes import McpSession
 from aios_nb.bench.peers import Aside, IdleLinks, PeerSession
 from aios_nb.bench.session import Session
 from aios_nb.bench.sockets import WsSession
@@ -27,6 +28,8 @@ def session_for(target: Target) -> Session:
         if target.side == "idle":
             return IdleLinks(target)
         return PeerSession(target) if target.side is None else Aside(target)
+    if target.wire == "mcp-session":
+        return McpSession(target)
     return WsSession(target) if target.wire == "ws" else HttpSession(target)
 
 

@@ -18,7 +18,9 @@ from aios_nb._version import __version__
 from aios_nb.bench.results import Result, Scenario
 from aios_nb.envelope import now_iso
 
-_PACKAGES = ("aiohttp", "msgspec", "cryptography", "uvloop", "numpy")
+_PACKAGES = (
+    "aiohttp", "msgspec", "cryptography", "uvloop", "numpy", "mcp", "fastmcp", "a2a-sdk", "uvicorn",
+)  # fmt: skip
 _MARK = {True: "met", False: "**missed**", None: ""}
 
 
@@ -32,10 +34,14 @@ class Outcome(msgspec.Struct, kw_only=True):
     seconds: float
     result: Result | None = None
     broken: str | None = None
+    skipped: str | None = None
 
     @classmethod
-    def of(cls, scenario: Scenario, seconds: float, found: Result | str) -> Outcome:
-        """The outcome of a scenario that gave a result, or one line about what broke."""
+    def of(
+        cls, scenario: Scenario, seconds: float, found: Result | str, *, skipped: bool = False
+    ) -> Outcome:
+        """The outcome of a scenario: a result, or one line about what broke or is missing."""
+        said = found if isinstance(found, str) else None
         return cls(
             name=scenario.name,
             title=scenario.title,
@@ -43,7 +49,8 @@ class Outcome(msgspec.Struct, kw_only=True):
             why=scenario.why,
             seconds=seconds,
             result=found if isinstance(found, Result) else None,
-            broken=found if isinstance(found, str) else None,
+            broken=None if skipped else said,
+            skipped=said if skipped else None,
         )
 
 
@@ -101,6 +108,8 @@ def markdown(outcomes: Sequence[Outcome], facts: dict[str, Any], argv: Sequence[
         parts.append(f"{outcome.why} Target: {outcome.target}.")
         if outcome.broken is not None:
             parts.append(f"**Broken**: {outcome.broken}")
+        if outcome.skipped is not None:
+            parts.append(f"Skipped: {outcome.skipped}")
         if outcome.result is not None:
             parts.append(table(outcome.result))
             parts.extend(outcome.result.notes)
@@ -128,6 +137,8 @@ def summary(outcomes: Sequence[Outcome]) -> str:
     parts = [f"{len(judged) - len(missed)} of {len(judged)} targets met"]
     if missed:
         parts.append(f"missed: {'; '.join(missed)}")
+    if skipped := [outcome.name for outcome in outcomes if outcome.skipped is not None]:
+        parts.append(f"skipped: {', '.join(skipped)}")
     if broken:
         parts.append(f"broken: {', '.join(broken)}")
     return ". ".join(parts) + "."

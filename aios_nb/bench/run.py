@@ -12,7 +12,7 @@ from aios_nb.bench.generator import Generator
 from aios_nb.bench.report import Outcome, machine, markdown, save, summary
 from aios_nb.bench.results import Bench, Result, Scenario
 from aios_nb.bench.scenarios import SCENARIOS
-from aios_nb.bench.spec import Broken
+from aios_nb.bench.spec import Broken, Missing
 
 ROUNDS = 9
 QUICK_ROUNDS = 3
@@ -70,9 +70,11 @@ def _outcome(scenario: Scenario, rounds: int, *, quick: bool) -> Outcome:
     print(f"measuring {scenario.name} …", file=sys.stderr, flush=True)
     begun = time.perf_counter()
     found: Result | str
+    skipped = False
     try:
         with Generator() as generator:
             found = scenario.run(Bench(generator=generator, rounds=rounds, quick=quick))
-    except Broken as error:
+    except (Broken, Missing) as error:
         found = str(error)
-    return Outcome.of(scenario, time.perf_counter() - begun, found)
+        skipped = isinstance(error, Missing)
+    return Outcome.of(scenario, time.perf_counter() - begun, found, skipped=skipped)

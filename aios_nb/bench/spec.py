@@ -10,11 +10,18 @@ import msgspec
 
 from aios_nb.errors import AiosError
 
-Work = Literal["echo", "rpc", "send", "events", "stream", "message", "message-stream"]
+Work = Literal[
+    "echo", "rpc", "send", "events", "stream", "message", "message-stream",
+    "mcp-list", "mcp-send", "a2a-send",
+]  # fmt: skip
 
 
 class Broken(AiosError):
     """A benchmark that cannot be believed: a wrong reply, or a contestant that died."""
+
+
+class Missing(AiosError):
+    """A benchmark that is left out here: what it compares with is not installed."""
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,13 +31,18 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     url: str
-    wire: Literal["http", "ws", "peer"] = "http"
+    wire: Literal["http", "ws", "peer", "mcp-session"] = "http"
+    """``mcp-session``: HTTP, where each connection has an MCP session of its own."""
     path: str = "/rpc"
+    headers: tuple[tuple[str, str], ...] = ()
+    """On HTTP: what the head of each request has besides what all have."""
     work: Work
     concurrency: int
     token: str | None = None
     node_id: str | None = None
     agent: str = "bench_echo"
+    wanted: str = ""
+    """The result that must come back, as JSON, where it is always the same."""
     keep_conversation: bool = False
     """One conversation per slot, instead of a fresh one per call."""
     chunks: int = 0

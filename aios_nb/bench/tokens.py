@@ -5,6 +5,8 @@ from __future__ import annotations
 TASK_BYTES = 200
 CHUNK_BYTES = 25
 EVENT_BYTES = 25
+AGENT_PATH = "/agents/bench_echo/"
+"""Where an A2A client finds the agent that echoes."""
 
 _SENTENCE = (
     b" adds the numbers that a person wrote in a plain sentence, says what the sum is and keeps"

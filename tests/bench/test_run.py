@@ -7,7 +7,7 @@ import pytest
 from aios_nb.bench import main, run
 from aios_nb.bench.report import table
 from aios_nb.bench.results import Bench, Result, Row, Scenario
-from aios_nb.bench.spec import Broken
+from aios_nb.bench.spec import Broken, Missing
 
 MISSED = Result(
     rows=[
@@ -57,6 +57,18 @@ def test_a_wrong_reply_fails_the_run_but_not_the_other_scenarios(capsys, tmp_pat
     assert "| unit | 100 |" in shown
     assert "broken: bad" in shown
     assert (tmp_path / "here.md").exists()
+
+
+def test_a_scenario_that_has_nothing_to_compare_with_is_left_out(capsys, monkeypatch) -> None:
+    def cannot(bench: Bench) -> Result:
+        raise Missing("fastmcp is not installed: pip install it")
+
+    monkeypatch.setattr(run, "SCENARIOS", (scenario("other", cannot), *run.SCENARIOS))
+    assert main(["--only", "other", "slow"]) == 0
+    shown = capsys.readouterr().out
+    assert "Skipped: fastmcp is not installed: pip install it" in shown
+    assert "skipped: other." in shown
+    assert "| ours | 10 |" in shown
 
 
 def test_the_list_shows_names_and_targets_and_measures_nothing(capsys, tmp_path) -> None:

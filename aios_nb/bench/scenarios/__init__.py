@@ -8,6 +8,7 @@ from aios_nb.bench.scenarios.crowd import CROWDS
 from aios_nb.bench.scenarios.dht import DHT
 from aios_nb.bench.scenarios.far import FAR
 from aios_nb.bench.scenarios.gossip import GOSSIP
+from aios_nb.bench.scenarios.interop import INTEROP
 from aios_nb.bench.scenarios.joiner import JOINER
 from aios_nb.bench.scenarios.levels import LEVELS, SPAWN
 from aios_nb.bench.scenarios.links import LINKS
@@ -20,6 +21,6 @@ from aios_nb.bench.scenarios.streams import STREAM
 from aios_nb.bench.scenarios.village import VILLAGE
 
 SCENARIOS: tuple[Scenario, ...] = (
-    RPC, CHAT, STREAM, PEER, FAR, LINKS, CROWDS, DHT, GOSSIP, JOINER, VILLAGE, STORE, BUSY, LEVELS,
-    SPAWN, STARTUP, SEARCH, NOTEBOOK,
+    RPC, CHAT, STREAM, INTEROP, PEER, FAR, LINKS, CROWDS, DHT, GOSSIP, JOINER, VILLAGE, STORE, BUSY,
+    LEVELS, SPAWN, STARTUP, SEARCH, NOTEBOOK,
 )  # fmt: skip
