@@ -11,7 +11,7 @@ import msgspec
 from aios_nb.cli import output
 from aios_nb.cli.connect import talk_to
 from aios_nb.errors import UsageError
-from aios_nb.people.guests import added, approved, how_to_add, remarks, tools
+from aios_nb.people.guests import added, approved, how_to_add, remarks
 from aios_nb.rows import Import, Listed
 
 
@@ -27,9 +27,7 @@ def add(args: argparse.Namespace) -> None:
     answer = _ask(args, "hub.add", address=_address(args), **wanted)
     if answer is not None:
         row = msgspec.convert(answer, Import)
-        print(added(row))
-        if row.tools:
-            print(f"tools: {tools(row)}")
+        print(added(row), *remarks(row), sep="\n")
 
 
 def _address(args: argparse.Namespace) -> str | list[str]:

@@ -8,7 +8,7 @@ import sys
 from aios_nb.cli import output
 from aios_nb.cli.connect import home_of
 from aios_nb.errors import NotRunning
-from aios_nb.people.settings_for import Step, settings_for
+from aios_nb.people.settings_for import BY_URL, Step, settings_for
 
 
 def mcp_config(args: argparse.Namespace) -> None:
@@ -25,7 +25,7 @@ def mcp_config(args: argparse.Namespace) -> None:
     for step in said.by_command:
         _show(step, paint)
     print(f"{paint('Next:', 'bold')} {said.next}\n")
-    print(paint("By URL instead, without a process of its own for each client:", "dim"))
+    print(paint(f"{BY_URL}:", "dim"))
     for step in said.by_url:
         _show(step, paint)
 

@@ -67,10 +67,10 @@ def _remarks(row: Import, command: str) -> Iterator[str]:
     if row.signature == "invalid":
         yield "the signature of its card is wrong"
     if row.tools:
-        yield f"tools: {tools(row)}"
+        yield f"tools: {_tools(row)}"
 
 
-def tools(row: Import) -> str:
+def _tools(row: Import) -> str:
     """Their names, the first of many."""
     more = len(row.tools) - TOOLS_SHOWN
     names = ", ".join(row.tools[:TOOLS_SHOWN])

@@ -24,6 +24,8 @@ NAME = "aios"
 """What the server is called in the settings."""
 PORT = 8765
 VARIABLE = "AIOS_TOKEN"
+BY_URL = "By URL instead, without a process of its own for each client"
+"""Stands above the other way."""
 
 
 class Step(msgspec.Struct, frozen=True):

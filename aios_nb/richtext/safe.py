@@ -59,9 +59,15 @@ def plain(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
-def one_line(text: str) -> str:
-    """``plain`` text with every run of white space as one space."""
-    return " ".join(plain(text).split())
+def one_line(text: str, most: int | None = None) -> str:
+    """``plain`` text with every run of white space as one space.
+
+    ``most``: characters of it. What is far behind them is not even looked at: to clean a text
+    takes time, and strangers choose how long theirs is.
+    """
+    if most is None:
+        return " ".join(plain(text).split())
+    return " ".join(plain(text[: 4 * most]).split())[:most]
 
 
 class PlainStream:

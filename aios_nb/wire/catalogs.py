@@ -6,7 +6,6 @@ agents of this node are in it: its own word is all that it can give.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -18,10 +17,10 @@ from aiohttp import web
 from aios_nb.access import ANYONE, Principal
 from aios_nb.errors import Busy, NotAllowed, RpcError, UsageError
 from aios_nb.wire import ard
-from aios_nb.wire.a2a.cards import Served
 from aios_nb.wire.a2a.jws import did_key
 from aios_nb.wire.ard import Entry
 from aios_nb.wire.dispatch import Dispatcher
+from aios_nb.wire.documents import Document
 from aios_nb.wire.doors import Facts
 from aios_nb.wire.replies import JSON_HEADERS
 
@@ -63,7 +62,7 @@ class CatalogDoor:
         self._facts = facts
         self._key = did_key(public_key)
         self._made: dict[str, tuple[Mapping[str, Any], Entry]] = {}
-        self._documents: dict[str, Served] = {}
+        self._documents: dict[str, Document] = {}
 
     async def answer(
         self, request: web.BaseRequest, who: Principal, body: bytes
@@ -97,14 +96,13 @@ class CatalogDoor:
 
     # Documents -------------------------------------------------------------------------------
 
-    async def _document(self, who: Principal) -> Served:
+    async def _document(self, who: Principal) -> Document:
         """The catalog for this caller; the same bytes as long as nothing changes."""
         publisher = self._publisher()
         body = msgspec.json.encode(publisher.manifest(await self._entries(who)))
-        etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         known = self._documents.get(who.kind)
-        if known is None or known.etag != etag:
-            known = Served(body, etag, int(time.time()), public=who is ANYONE)
+        if known is None or known.body != body:
+            known = Document.of(body, time.time(), public=who is ANYONE)
             self._documents[who.kind] = known
         return known
 

@@ -13,6 +13,9 @@ from aiohttp import web
 
 from aios_nb.access import Principal
 
+STRANGERS_PART = 4
+"""Of the streams that may be open at a door, strangers together have one in so many."""
+
 
 class Door(Protocol):
     """Answers everything under one path."""

@@ -22,9 +22,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from aios_nb.config import MB
 from aios_nb.errors import TooLarge, Unreachable, UsageError
 from aios_nb.records import Scope
-from aios_nb.wire.places import Place, Resolve, checked, looked_at, looked_up, shown
-
-__all__ = ["Fetched", "Fetcher", "Flow", "Place", "checked", "refused"]
+from aios_nb.wire.places import Place, Resolve, looked_at, looked_up, shown
 
 REDIRECTS_MAX = 3
 BODY_LIMIT_BYTES = 4 * MB
@@ -135,13 +133,6 @@ class Fetcher:
     async def get(self, url: str, *, headers: Mapping[str, str] | None = None) -> Fetched:
         """What is there, with any status."""
         async with self._in_time(url), self.stream("GET", url, headers=headers) as flow:
-            return await flow.read()
-
-    async def post(
-        self, url: str, body: bytes, *, headers: Mapping[str, str] | None = None
-    ) -> Fetched:
-        """What is answered, with any status."""
-        async with self._in_time(url), self.stream("POST", url, body, headers=headers) as flow:
             return await flow.read()
 
     @contextlib.asynccontextmanager

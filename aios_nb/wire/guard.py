@@ -24,6 +24,7 @@ BURST_S = 2.0
 """A bucket holds what this many seconds let in."""
 HELLOS_PER_REFUSAL = 10
 """Websockets open without a token, as our own clients do; they have their own, larger bucket."""
+PARTS_PER_VISIT = 1000
 _FORWARDED = ("X-Forwarded-For", "Forwarded", "Via", "X-Real-IP")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -104,10 +105,10 @@ class Bucket:
         self._at = now
         return self._left < 1.0
 
-    def take(self) -> bool:
-        if self.is_empty:
+    def take(self, cost: float = 1.0) -> bool:
+        if self.is_empty or self._left < cost:
             return False
-        self._left -= 1.0
+        self._left -= cost
         return True
 
 
@@ -225,6 +226,14 @@ class Guard:
             return True
         return peer.loopback and not _is_forwarded(headers)
 
+    def may_read(self, parts: int) -> bool:
+        """Whether a body from anyone may be read that has so many lists and objects.
+
+        A million of them keep the node busy for seconds; each thousand counts as a visit.
+        """
+        visits = parts // PARTS_PER_VISIT
+        return not visits or self.conformance or self._visitors.take(visits)
+
     def may_change(self, principal: Principal) -> bool:
         """Whether this caller may use routes beside JSON-RPC that need a token."""
         return principal.kind in (Caller.OWNER, Caller.TOKEN)
@@ -247,6 +256,7 @@ class Guard:
 
 NEEDS_TOKEN = _NO_TOKEN
 WRONG_TOKEN = _WRONG_TOKEN
+TOO_MANY = _TOO_MANY
 
 
 def _is_forwarded(headers: Mapping[str, str]) -> bool:

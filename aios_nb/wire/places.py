@@ -133,4 +133,4 @@ def _kind(scopes: set[Scope | None]) -> str:
 def shown(text: str) -> str:
     """A URL or a name for a message; what may be secret in it stays out."""
     place = text.partition("?")[0].partition("#")[0]
-    return one_line(_USER.sub("//", place))[:_SHOWN_CHARS]
+    return one_line(_USER.sub("//", place), _SHOWN_CHARS)

@@ -22,7 +22,7 @@ from aios_nb.wire.blobs import BlobRoute, Files
 from aios_nb.wire.connection import Connection, Listener, next_piece
 from aios_nb.wire.dispatch import Dispatcher
 from aios_nb.wire.doors import Door
-from aios_nb.wire.guard import NEEDS_TOKEN, WRONG_TOKEN, Guard, Need, Refusal
+from aios_nb.wire.guard import NEEDS_TOKEN, TOO_MANY, WRONG_TOKEN, Guard, Need, Refusal
 from aios_nb.wire.methods import Answers
 from aios_nb.wire.porch import LET_THROUGH_PER_TURN, Porch, Shuts, is_held_back, never
 from aios_nb.wire.replies import head_reply, json_reply, nothing, refused
@@ -240,6 +240,8 @@ class Server:
         body = await self._body(request, connection)
         if body is None or who.id in self._shut_out:
             return refused(self._too_large if body is None else WRONG_TOKEN)
+        if who is ANYONE and not self._guard.may_read(body.count(b"[") + body.count(b"{")):
+            return refused(TOO_MANY)
         answering = asyncio.ensure_future(door.answer(request, who, body))
         return await connection.while_there(answering)
 

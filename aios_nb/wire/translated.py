@@ -100,7 +100,7 @@ def info(
 ) -> dict[str, Any]:
     """A ``google.rpc.ErrorInfo``. Its metadata are texts: of ours, the scalars."""
     metadata = {
-        name: one_line(str(value))[:TEXT_CHARS]
+        name: one_line(str(value), TEXT_CHARS)
         for name, value in (data or {}).items()
         if isinstance(value, (str, int, float))
     }

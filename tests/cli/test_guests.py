@@ -35,6 +35,7 @@ def test_a_program_is_brought_in_reviewed_and_forgotten(site: Any, theirs: TestS
     added = site("hub", "add", url, "--local", "--name", "sea")
     assert (added.returncode, added.stderr) == (0, "")
     assert added.stdout == "sea is here: Tides, an A2A agent; not verified, for you alone\n"
+    assert site("hub", "add", url, "--local", "--name", "sea").stdout == added.stdout  # harmless
     assert site("ask", "sea", "six").stdout == "high at six\n"
     [row] = site.json("hub", "list")["imports"]
     assert (row["name"], row["kind"], row["live"]) == ("sea", "a2a", True)

@@ -259,8 +259,6 @@ def test_an_own_agent_is_never_hidden_by_an_import(start, elsewhere):
     assert site.call("hub.add", address=URL)["name"] == "super-sums-2"
     with pytest.raises(InvalidParams, match="there is an agent super-sums already"):
         site.call("hub.add", address=URL + "/x", name="super-sums")
-    with pytest.raises(InvalidParams, match="here already, as super-sums-2"):
-        site.call("hub.add", address=URL)
     with pytest.raises(InvalidParams, match="no name"):
         site.call("hub.add", address=URL + "/x", name="Süper")
     with pytest.raises(InvalidParams, match="program of others"):
@@ -286,6 +284,22 @@ def test_after_a_restart_an_own_agent_still_has_its_name(start, elsewhere):
     assert listed(site)["sums"]["hidden"]
     assert site.call("hub.remove", name="sums")["removed"]
     assert site.call("chat.send", agent="sums", text="b")["text"] == "mine: b"
+
+
+def test_what_is_here_already_is_looked_at_again_and_nothing_else(site, elsewhere):
+    first = site.call("hub.add", address=URL)
+    program = elsewhere.programs[URL]
+    program.tools = {"add": "Adds, and more"}
+    again = site.call("hub.add", address=URL, name="super-sums", kind="mcp")
+
+    assert (again["agent"], again["changed"]) == (first["agent"], True)
+    assert program.looks == 2
+    for other in ({"name": "sums"}, {"kind": "a2a"}, {"access": "network"}):
+        with pytest.raises(InvalidParams, match="here already, as super-sums") as refused:
+            site.call("hub.add", address=URL, **other)
+        assert "hub remove super-sums" in refused.value.hint
+    assert list(listed(site)) == ["super-sums"]
+    assert len(elsewhere.guests) == 1
 
 
 def test_names_are_made_of_what_programs_call_themselves():

@@ -70,6 +70,8 @@ def test_a_program_is_brought_in_asked_reviewed_and_forgotten(page: Console, the
     added = page.good(f"%aios hub add {theirs.node.url}/agents/tides/ --local")
     assert isinstance(added.value, Import)
     assert "tides is here: Tides, an A2A agent; not verified, for you alone" in added.text
+    again = page.good(f"%aios hub add {theirs.node.url}/agents/tides/ --local")
+    assert again.text == added.text
     assert page.good("%aios ask tides six").value == "high at six"
     eventually(page, "%aios hub approve t", "%aios hub approve tides")
 

@@ -55,7 +55,7 @@ class Parrot(Panel):
 
     async def receive(self, message: dict[str, Any], buffers: Sequence[bytes]) -> None:
         if message["type"] == "fail":
-            raise UsageError("no parrot says that", hint="ask a person")
+            raise UsageError("no parrot says that", hint="aios-nb ask teacher")
         if message["type"] == "burst":
             for nr in range(6000):
                 self.tell({"type": "said", "nr": nr})
@@ -110,7 +110,7 @@ def test_a_burst_arrives_whole_in_few_numbered_batches(parrot: Parrot) -> None:
 def test_a_failure_is_told_and_hurts_nothing_else(parrot: Parrot) -> None:
     parrot.say({"type": "fail"})
     error = parrot.until(lambda message: message["type"] == "error")
-    assert (error["text"], error["hint"]) == ("no parrot says that", "ask a person")
+    assert (error["text"], error["hint"]) == ("no parrot says that", "%aios ask teacher")
     parrot.say({"type": "still here"})
     parrot.until(lambda message: message.get("text") == "still here")
 

@@ -37,10 +37,6 @@ class Message(msgspec.Struct, frozen=True):
     version: Any = None
     """Of the later era: what this request says it is. The earlier one agrees once, at its start."""
 
-    @property
-    def is_request(self) -> bool:
-        return self.method is not None and self.id is not None
-
     def headers(self) -> dict[str, str]:
         """What the later era says beside the body; nothing for the earlier one."""
         if self.version is None or self.method is None:

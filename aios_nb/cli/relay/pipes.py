@@ -122,7 +122,7 @@ def note(text: str, among: Notes | None = None) -> None:
     """One line to standard error, if somebody reads that."""
     if among is not None and not among.take():
         return
-    line = f"aios-nb stdio: {one_line(text)[:_NOTE_CHARS]}\n".encode(errors="replace")
+    line = f"aios-nb stdio: {one_line(text, _NOTE_CHARS)}\n".encode(errors="replace")
     try:
         # A pipe that nobody empties would hold up the node: what does not fit is left out.
         if select.select([], [2], [], 0)[1]:

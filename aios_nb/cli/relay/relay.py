@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 import aiohttp
@@ -22,25 +22,17 @@ from aios_nb.cli.relay.messages import (
 )
 from aios_nb.cli.relay.pipes import note
 from aios_nb.cli.relay.session import Session
+from aios_nb.cli.relay.transport import Stream, Transport, read_out
 from aios_nb.cli.relay.whereabouts import Place, Whereabouts
 from aios_nb.errors import AiosError
-from aios_nb.wire.eventreader import EventReader, TooLong
+from aios_nb.wire.eventreader import TooLong
 
-CONNECT_S = 5.0
 NOTIFY_S = 10.0
 """How long the node may take to accept what needs no answer."""
 CANCEL_S = 0.5
 """How long a cancellation waits until the node has what it cancels."""
-END_S = 2.0
-"""How long a stream may go on after its answer."""
 ATTEMPTS = 3
 """For what surely was not delivered; anything else is tried once."""
-RETRY_MS = 500
-IDLE_S = 30.0
-"""Shorter than the node keeps an idle connection: it never closes one under a request."""
-EVENT_LIMIT_BYTES = 16 << 20
-"""One event may have so much; a node's own answers stay below a quarter of it."""
-_ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 _OK, _UNAUTHORIZED, _NOT_FOUND = 200, 401, 404
 _GONE = "the node went away before it answered; whether it did anything is not known"
 _LISTEN = "subscriptions/listen"
@@ -73,12 +65,7 @@ class Relay:
         self._starting: asyncio.Task[None] | None = None
         self._renewing = asyncio.Lock()
         self._listening: asyncio.Task[None] | None = None
-        self._http = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            trust_env=False,
-        )
+        self._http = Transport()
 
     async def take(self, line: bytes) -> None:
         """One line of the client. They are taken in order; requests are answered in any."""
@@ -115,11 +102,10 @@ class Relay:
         await asyncio.gather(*tasks, return_exceptions=True)
         session = self._session
         if session is not None and session.place is not None:
-            headers = {**session.place.headers, **session.headers}
             with suppress(aiohttp.ClientError, OSError, TimeoutError):
                 async with (
                     asyncio.timeout(CANCEL_S),
-                    self._http.delete(session.place.url, headers=headers),
+                    self._http.delete(session.place, session.headers),
                 ):
                     pass
         await self._http.close()
@@ -164,7 +150,7 @@ class Relay:
             session = await self._session_for(message, place)
             headers = session.headers if session is not None else message.headers()
             try:
-                async with self._post(place, message.body, headers) as response:
+                async with self._http.post(place, message.body, headers) as response:
                     asked.arrived.set()
                     if self._is_refused(response, place, session) and attempt < ATTEMPTS:
                         continue
@@ -228,7 +214,7 @@ class Relay:
             elif session is not None:
                 session.done(message)
         await self._say(one_line(body))
-        await _read_out(response)
+        await read_out(response)
 
     async def _follow(
         self, place: Place, session: Session | None, response: aiohttp.ClientResponse
@@ -237,37 +223,24 @@ class Relay:
 
         A stream that ends early is taken up again where it can be.
         """
-        stream = _Stream()
-        for _ in range(ATTEMPTS):
-            with suppress(aiohttp.ClientPayloadError, aiohttp.ServerDisconnectedError):
-                async for event in stream.read(response):
-                    said = fields(event)
-                    if said and "method" not in said:
-                        return event
-                    if said:
-                        await self._say(one_line(event))
-            if stream.last is None or session is None:
-                break
-            await asyncio.sleep(stream.retry_ms / 1000)
-            headers = {**session.headers, "Last-Event-ID": stream.last}
-            response = await self._http.get(
-                place.url, headers={**_ACCEPT, **place.headers, **headers}
-            )
-            if response.status != _OK:
-                break
+        stream = Stream()
+        async with AsyncExitStack() as taken_up:
+            for _ in range(ATTEMPTS):
+                with suppress(aiohttp.ClientPayloadError, aiohttp.ServerDisconnectedError):
+                    async for event in stream.read(response):
+                        said = fields(event)
+                        if said and "method" not in said:
+                            return event
+                        if said:
+                            await self._say(one_line(event))
+                if stream.last is None or session is None:
+                    break
+                await asyncio.sleep(stream.retry_ms / 1000)
+                headers = {**session.headers, "Last-Event-ID": stream.last}
+                response = await taken_up.enter_async_context(self._http.get(place, headers))
+                if response.status != _OK:
+                    break
         raise _Broken
-
-    @asynccontextmanager
-    async def _post(
-        self, place: Place, body: bytes, headers: Mapping[str, str]
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
-        async with self._http.post(
-            place.url,
-            data=body,
-            headers={**_ACCEPT, **place.headers, **headers},
-            allow_redirects=False,
-        ) as response:
-            yield response
 
     # What needs no answer -------------------------------------------------------------
 
@@ -280,7 +253,7 @@ class Relay:
         try:
             async with (
                 asyncio.timeout(NOTIFY_S),
-                self._post(place, body, session.headers) as response,
+                self._http.post(place, body, session.headers) as response,
             ):
                 if response.status == _NOT_FOUND:
                     session.place = None
@@ -314,7 +287,7 @@ class Relay:
             session.agreed(place, session_id, fields(body).get("result"))
             if session.begun is None:
                 return
-            async with self._post(place, session.begun, session.headers):
+            async with self._http.post(place, session.begun, session.headers):
                 pass
             for request in session.wants_again():
                 await self._said_again(place, request, session.headers)
@@ -325,10 +298,10 @@ class Relay:
     async def _said_again(
         self, place: Place, body: bytes, headers: Mapping[str, str]
     ) -> tuple[bytes, str | None]:
-        async with self._post(place, body, headers) as response:
+        async with self._http.post(place, body, headers) as response:
             if "text/event-stream" in response.headers.get("Content-Type", ""):
                 answer = await self._follow(place, None, response)
-                await _read_out(response)
+                await read_out(response)
             else:
                 answer = await response.read()
             return answer, response.headers.get("Mcp-Session-Id")
@@ -341,7 +314,7 @@ class Relay:
 
     async def _hear(self, session: Session) -> None:
         """Write what comes; when the stream ends, begin again where the node is then."""
-        stream = _Stream()
+        stream = Stream()
         try:
             while session.place is not None and await self._heard(session, session.place, stream):
                 await asyncio.sleep(stream.retry_ms / 1000)
@@ -355,13 +328,13 @@ class Relay:
         except (_Broken, aiohttp.ClientError, OSError, TooLong):
             note("the session with the node could not be begun again")
 
-    async def _heard(self, session: Session, place: Place, stream: _Stream) -> bool:
+    async def _heard(self, session: Session, place: Place, stream: Stream) -> bool:
         """Whether there is a point in listening again."""
-        headers = {**_ACCEPT, **place.headers, **session.headers}
+        headers = dict(session.headers)
         if stream.last is not None:
             headers["Last-Event-ID"] = stream.last
         with suppress(aiohttp.ClientError, OSError):
-            async with self._http.get(place.url, headers=headers) as response:
+            async with self._http.get(place, headers) as response:
                 if response.status == _NOT_FOUND:
                     session.place = None
                 elif response.status != _OK:
@@ -371,34 +344,6 @@ class Relay:
                         if fields(event):
                             await self._say(one_line(event))
         return True
-
-
-class _Stream:
-    """Where a stream of events is: what came last, and when to come again."""
-
-    def __init__(self) -> None:
-        self.last: str | None = None
-        self.retry_ms = RETRY_MS
-
-    async def read(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-        events = EventReader(EVENT_LIMIT_BYTES)
-        async for piece in response.content.iter_any():
-            for event in events.feed(piece):
-                self.last = event.id or self.last
-                if event.retry_ms is not None:
-                    self.retry_ms = event.retry_ms
-                yield event.data
-
-
-async def _read_out(response: aiohttp.ClientResponse) -> None:
-    """Hear a stream to its end, which is near: its connection is then good for the next one.
-
-    A node may take a connection that is closed early for a request that is given up.
-    """
-    with suppress(aiohttp.ClientError, OSError, TimeoutError):
-        async with asyncio.timeout(END_S):
-            while await response.content.readany():
-                pass
 
 
 def _refusal(number: Id | None, status: int, body: bytes) -> bytes:

@@ -118,7 +118,7 @@ class ImportedAgent:
 
     def silent(self, why: str) -> None:
         self.live = False
-        self.note = one_line(why)[:NOTE_CHARS]
+        self.note = one_line(why, NOTE_CHARS)
         self.failures += 1
 
     def row(self, *, hidden: bool = False) -> ImportRow:

@@ -92,9 +92,15 @@ class Imports:
     async def add(
         self, address: Address, options: Options, *, name: str | None, kind: str | None
     ) -> ImportRow:
-        """Meet what is there, and offer it. Raises an ``AiosError`` in one line."""
+        """Meet what is there, and offer it. Raises an ``AiosError`` in one line.
+
+        What is here already is only looked at again, so that a cell may run twice.
+        """
         self._check(address)
-        if name is not None:
+        known = self._at(address)
+        if known is not None:
+            return await self._again(known, options, name=name, kind=kind)
+        if name is not None and not self.has(name):  # else it may be found to be that very one
             chosen(name, self._taken)
         if len(self._agents) >= IMPORTS_MAX:
             raise UsageError(f"{IMPORTS_MAX} imports are the most", hint="remove one first")
@@ -102,12 +108,31 @@ class Imports:
         try:
             seen = await self._seen(outsider)
             async with self._adding:
-                agent = await self._named(outsider, seen, options, name)
+                known = self._at(found_at(outsider))
+                if known is None:
+                    agent = await self._named(outsider, seen, options, name)
         except BaseException:
             await closed(outsider)
             raise
+        if known is not None:
+            await closed(outsider)
+            return await self._again(known, options, name=name, kind=kind)
         self._beat()
         return agent.row()
+
+    async def _again(
+        self, agent: ImportedAgent, options: Options, *, name: str | None, kind: str | None
+    ) -> ImportRow:
+        """One that is here already, as it is now. Raises ``UsageError`` if another is wanted."""
+        entry = agent.entry
+        wanted = (name or entry.name, kind or entry.kind, options)
+        if wanted != (entry.name, entry.kind, entry.options):
+            raise UsageError(
+                f"it is here already, as {entry.name}",
+                hint=f"to have it in another way, first: aios-nb hub remove {entry.name}",
+            )
+        await self._look(agent)
+        return self.row(agent.name)
 
     async def _met(self, address: Address, options: Options, kind: str | None) -> Outsider:
         given = ways(address, options)
@@ -161,7 +186,7 @@ class Imports:
         return name in self._agents
 
     def has_address(self, address: Address) -> bool:
-        return any(agent.entry.address == address for agent in self._agents.values())
+        return self._at(address) is not None
 
     async def remove(self, name: str) -> ImportedAgent:
         """Forget it: its pins, its conversations' names, its sessions."""
@@ -306,11 +331,12 @@ class Imports:
     def _taken(self, name: str) -> bool:
         return self._directory.has(name) or name in self._agents
 
+    def _at(self, address: Address) -> ImportedAgent | None:
+        found = (agent for agent in self._agents.values() if agent.entry.address == address)
+        return next(found, None)
+
     def _check(self, address: Address) -> None:
-        """Raises ``UsageError`` for what is here already, and for ourselves."""
-        for agent in self._agents.values():
-            if agent.entry.address == address:
-                raise UsageError(f"it is here already, as {agent.name}")
+        """Raises ``UsageError`` for ourselves."""
         if isinstance(address, str) and netloc(address) == netloc(self._own_url()) != "":
             raise UsageError(
                 "that is this node itself", hint="its agents are in the hub; `aios-nb agents`"

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from aios_nb.notebook.show import page
 from aios_nb.notebook.show.page import Bundle, dim, dot, esc
 from aios_nb.notebook.show.tables import aligned, nothing
-from aios_nb.people.guests import added, how_to_add, remarks, tools
+from aios_nb.people.guests import added, how_to_add, remarks
+from aios_nb.people.wording import NOTEBOOK
 from aios_nb.site import Catalog, Import, Imports, Listed
 
-_TYPED = "%aios "
+_TYPED = NOTEBOOK.command
 
 
 def imports(found: Imports) -> Bundle:
@@ -29,9 +30,9 @@ def imports(found: Imports) -> Bundle:
 
 
 def one(row: Import) -> Bundle:
-    """What was brought in, just now."""
-    words = [added(row), f"tools: {tools(row)}"] if row.tools else [added(row)]
-    return page.bundle(page.bare(page.table([_cells(row)])), "\n".join(words))
+    """What was brought in, just now or before."""
+    words = "\n".join([added(row), *remarks(row, _TYPED)])
+    return page.bundle(page.bare(page.table([_cells(row)])), words)
 
 
 def _cells(row: Import) -> Sequence[str]:

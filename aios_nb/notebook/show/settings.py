@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from aios_nb.notebook.show import page
 from aios_nb.notebook.show.page import Bundle, dim, esc
-from aios_nb.people.settings_for import Settings, Step
+from aios_nb.people.settings_for import BY_URL, Settings, Step
 from aios_nb.richtext import one_line, plain
-
-_BY_URL = "By URL instead, without a process of its own for each client"
 
 
 def settings(said: Settings) -> Bundle:
@@ -15,9 +13,9 @@ def settings(said: Settings) -> Bundle:
     body = "".join(map(_step, said.by_command))
     body += f'<div class="b"><b>Next:</b> {esc(said.next)}</div>'
     further = "".join(map(_step, said.by_url))
-    body += f'<details class="b"><summary>{esc(_BY_URL)}</summary>{further}</details>'
+    body += f'<details class="b"><summary>{esc(BY_URL)}</summary>{further}</details>'
     text = [line for step in said.by_command for line in _lines(step)]
-    text += [f"Next: {one_line(said.next)}", "", f"{_BY_URL}:", ""]
+    text += [f"Next: {one_line(said.next)}", "", f"{BY_URL}:", ""]
     text += [line for step in said.by_url for line in _lines(step)]
     shown = page.panel(f"{said.title} and your agents", "copy this; no secret is in it", body)
     return page.bundle(shown, plain("\n".join(text)).rstrip("\n"))

@@ -55,7 +55,7 @@ async def _tried(about: str, look: Look, visit: Visit) -> Check:
     try:
         return Check(about, Health.OK, await look(visit), "", PART)
     except Wrong as wrong:
-        return Check(about, wrong.health, one_line(wrong.says)[:300], wrong.fix, PART)
+        return Check(about, wrong.health, one_line(wrong.says, 300), wrong.fix, PART)
     except AiosError as error:
         return Check(about, Health.FAIL, error.message, error.hint or _SEE, PART)
     except TimeoutError:

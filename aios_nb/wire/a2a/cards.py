@@ -6,29 +6,24 @@ check a signature; where there is none, all agree.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from email.utils import formatdate, parsedate_to_datetime
 from typing import Any
 
 import msgspec
-from aiohttp import web
 
 from aios_nb.identity import Identity
 from aios_nb.richtext import one_line
 from aios_nb.wire.a2a.jws import did_key, signed
 from aios_nb.wire.a2a.parts import INPUT_MODES, OUTPUT_MODES
 from aios_nb.wire.a2a.shapes import VERSION
+from aios_nb.wire.documents import Document
 from aios_nb.wire.doors import Facts
-from aios_nb.wire.replies import JSON_HEADERS
 
 WELL_KNOWN = "/.well-known/agent-card.json"
 IDENTITY = "urn:aios-nb:identity:1"
 """The extension that says which agent of which node this is, and by which key."""
 BEARER = "bearer"
-MAX_AGE_S = 60
-"""An agent is replaced by running its cell again; nobody should miss that for long."""
 CARDS_KEPT = 256
 NAME_CHARS, ABOUT_CHARS, TAGS, EXAMPLES = 120, 2000, 32, 16
 
@@ -43,42 +38,6 @@ _ROOT: Mapping[str, Any] = {
 }
 
 
-class Served(msgspec.Struct, frozen=True):
-    """A signed card, ready to be sent."""
-
-    body: bytes
-    etag: str
-    modified: int
-    """Unix seconds."""
-    public: bool
-
-    def response(self, request: web.BaseRequest) -> web.Response:
-        """The card; or that the client has it already."""
-        headers = {
-            **JSON_HEADERS,
-            "Cache-Control": f"{'public' if self.public else 'private'}, max-age={MAX_AGE_S}",
-            "ETag": self.etag,
-            "Last-Modified": formatdate(self.modified, usegmt=True),
-            "Vary": "Authorization",
-        }
-        if self._is_known(request.headers):
-            del headers["Content-Type"]
-            return web.Response(status=304, headers=headers)
-        if request.method == "HEAD":
-            return web.Response(headers={**headers, "Content-Length": str(len(self.body))})
-        return web.Response(body=self.body, headers=headers)
-
-    def _is_known(self, headers: Mapping[str, str]) -> bool:
-        if (tags := headers.get("If-None-Match")) is not None:
-            known = {tag.strip().removeprefix("W/") for tag in tags.split(",")}
-            return bool(known & {"*", self.etag})
-        try:
-            since = parsedate_to_datetime(headers.get("If-Modified-Since", ""))
-            return self.modified <= since.timestamp()
-        except (ValueError, TypeError, OverflowError):
-            return False
-
-
 class Cards:
     """Makes and signs them; the same card is signed once."""
 
@@ -88,24 +47,23 @@ class Cards:
         self._identity = identity
         self._facts = facts
         self._clock = clock
-        self._made: dict[str, tuple[Mapping[str, Any], Served]] = {}
+        self._made: dict[str, tuple[Mapping[str, Any], Document]] = {}
 
-    def of(self, agent: str, said: Mapping[str, Any]) -> Served:
+    def of(self, agent: str, said: Mapping[str, Any]) -> Document:
         """The card of an agent as its path names it; ``said`` is what it says of itself."""
         return self.signed(agent, self._card(agent, said), public=said.get("access") == "public")
 
-    def root(self) -> Served:
+    def root(self) -> Document:
         """The card of the node itself: its concierge, who answers callers with a token."""
         agent_id = f"{CONCIERGE}@{self._facts.node_id}"
         return self.signed("", self._card(CONCIERGE, {**_ROOT, "id": agent_id}), public=True)
 
-    def signed(self, key: str, card: Mapping[str, Any], *, public: bool) -> Served:
+    def signed(self, key: str, card: Mapping[str, Any], *, public: bool) -> Document:
         """The card under our signature, from memory where it has not changed."""
         known = self._made.pop(key, None)
         if known is None or known[0] != card:
             body = msgspec.json.encode(signed(card, self._identity))
-            etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-            known = (card, Served(body, etag, int(self._clock()), public))
+            known = (card, Document.of(body, self._clock(), public=public))
         self._made[key] = known  # used last
         if len(self._made) > CARDS_KEPT:
             del self._made[next(iter(self._made))]

@@ -16,12 +16,13 @@ from aios_nb.identity import Identity
 from aios_nb.ports import Blobs
 from aios_nb.wire import jsonrpc
 from aios_nb.wire.a2a import methods, refusals
-from aios_nb.wire.a2a.cards import CONCIERGE, WELL_KNOWN, Cards, Served
+from aios_nb.wire.a2a.cards import CONCIERGE, WELL_KNOWN, Cards
 from aios_nb.wire.a2a.parts import Parts
 from aios_nb.wire.a2a.streams import Flow, TaskEvents, explained, failure
 from aios_nb.wire.a2a.work import AgentWork, Work
 from aios_nb.wire.dispatch import Dispatcher
-from aios_nb.wire.doors import Facts
+from aios_nb.wire.documents import Document
+from aios_nb.wire.doors import STRANGERS_PART, Facts
 from aios_nb.wire.guard import NEEDS_TOKEN, WRONG_TOKEN, Refusal
 from aios_nb.wire.jsonrpc import Call
 from aios_nb.wire.replies import HEADERS, json_reply, refused
@@ -35,8 +36,6 @@ _POST_ONLY = Refusal(
 )
 _JSON = frozenset({"application/json", "application/a2a+json"})
 _VERSION = re.compile(r"1(\.\d{1,4}){0,2}")
-STRANGER_STREAMS = 4
-"""Callers without a token share one part in so many of the open streams."""
 
 
 class A2aDoor:
@@ -93,7 +92,7 @@ class A2aDoor:
 
     # Cards -----------------------------------------------------------------------------------
 
-    def _root(self) -> Served:
+    def _root(self) -> Document:
         if self._tck is not None:
             card = self._tck.card(self._facts.url())
             return self._cards.signed(self._tck.name, card, public=True)
@@ -179,7 +178,7 @@ class A2aDoor:
         """Raises ``Busy`` where one more stream is too many."""
         strangers = sum(whose == ANYONE.id for whose in self._streams.values())
         if len(self._streams) >= self._most or (
-            who is ANYONE and strangers >= self._most // STRANGER_STREAMS
+            who is ANYONE and strangers >= self._most // STRANGERS_PART
         ):
             raise Busy("too many open streams on this node", hint="ask without streaming")
 

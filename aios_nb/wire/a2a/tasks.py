@@ -64,8 +64,12 @@ def message_id_for(who: Principal, agent: str, theirs: str) -> str | None:
     prefix = f"{_PREFIX}{agent.partition('@')[0]}:"
     if ID.fullmatch(prefix + theirs):
         return prefix + theirs
-    digest = hashlib.sha256(theirs.encode(errors="surrogatepass")).hexdigest()
-    return prefix + digest[:_HASH_CHARS]
+    return prefix + digest_of(theirs)
+
+
+def digest_of(theirs: str) -> str:
+    """What stands for an id of a client, which may be of any length and form."""
+    return hashlib.sha256(theirs.encode(errors="surrogatepass")).hexdigest()[:_HASH_CHARS]
 
 
 def their_id(message_id: str) -> str:

@@ -30,6 +30,7 @@ from aios_nb.wire.a2a.tasks import (
     Place,
     View,
     agent_message,
+    digest_of,
     message_id_for,
     over,
     place_of,
@@ -158,7 +159,7 @@ class AgentWork:
         view = await self._view(who, agent, place)
         if message.context_id and message.context_id != place.conversation:
             raise InvalidParams("the task is in another context")
-        key = (who.id, place.task_id, message.message_id)
+        key = (who.id, place.task_id, digest_of(message.message_id))
         question = self._answered.get(key) or view.question_id
         if not question:
             raise refusals.unsupported(

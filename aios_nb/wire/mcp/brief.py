@@ -25,6 +25,7 @@ from mcp.shared.transport_context import TransportContext
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from aios_nb.access import Principal
+from aios_nb.wire.jsonrpc import NOT_JSON
 from aios_nb.wire.mcp.callers import KEY
 from aios_nb.wire.mcp.sessions import IDLE_S, Session
 from aios_nb.wire.mcp.tools import TOOLS
@@ -157,6 +158,6 @@ def _call(request: web.BaseRequest, body: bytes) -> Call | None:
         return None
     try:
         call = _read(body)
-    except (msgspec.DecodeError, RecursionError):
+    except NOT_JSON:
         return None
     return call if call.params.get("name") in TOOLS_READ_HERE else None

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from aios_nb.access import Principal
-from aios_nb.config import Limits
+from aios_nb.config import MB, Limits
 from aios_nb.ports import AgentNews, Blobs
 from aios_nb.wire.dispatch import Dispatcher
-from aios_nb.wire.doors import Facts
+from aios_nb.wire.doors import STRANGERS_PART, Facts
 from aios_nb.wire.guard import Refusal
 from aios_nb.wire.replies import refused
 
 if TYPE_CHECKING:
     from aios_nb.wire.mcp.house import House
 
-STRANGERS_SHARE = 0.25
-"""Of all streams that may be open here: strangers together do not take those of the owner."""
+STRANGERS_HELD_BYTES = 8 * MB
+"""What strangers asked, of requests that are still open: read, it takes many times as much."""
 _TOO_MANY = Refusal(503, "too many open requests here", "close some, or try again later")
 _GOING = Refusal(503, "this node is stopping")
 
@@ -51,6 +51,7 @@ class McpDoor:
         self._busy: dict[asyncio.Task[Any], str] = {}
         """Requests that are being answered, and whose they are."""
         self._strangers = 0
+        self._strangers_bytes = 0
 
     async def answer(
         self, request: web.BaseRequest, who: Principal, body: bytes
@@ -58,19 +59,26 @@ class McpDoor:
         if self._closed:
             return refused(_GOING)
         stranger = who.is_stranger
+        held = len(body) if stranger else 0
         if len(self._busy) >= self._most or (
-            stranger and self._strangers >= self._most * STRANGERS_SHARE
+            stranger
+            and (
+                self._strangers >= self._most // STRANGERS_PART
+                or self._strangers_bytes + held > STRANGERS_HELD_BYTES
+            )
         ):
             return refused(_TOO_MANY)
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a coroutine runs in one
         self._busy[task] = who.id
         self._strangers += stranger
+        self._strangers_bytes += held
         try:
             house = self._house or await self._open()
             return await house.answer(request, who, body)
         finally:
             self._strangers -= stranger
+            self._strangers_bytes -= held
             del self._busy[task]
 
     async def _open(self) -> House:

@@ -18,12 +18,13 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from aios_nb.access import Principal
-from aios_nb.config import Limits
+from aios_nb.config import KB, Limits
 from aios_nb.journal import journal
 from aios_nb.ports import AgentNews, Blobs
 from aios_nb.wire.asgi import Headers, Message, Residence, answered
 from aios_nb.wire.dispatch import Dispatcher
 from aios_nb.wire.doors import Facts
+from aios_nb.wire.guard import Refusal
 from aios_nb.wire.mcp.brief import TOOLS_READ_HERE, Brief
 from aios_nb.wire.mcp.callers import KEY, who
 from aios_nb.wire.mcp.completion import Completion
@@ -37,10 +38,14 @@ from aios_nb.wire.mcp.sending import Sending
 from aios_nb.wire.mcp.server import KINDS, NAME, Everywhere, McpServer
 from aios_nb.wire.mcp.sessions import IDLE_S, Session, Sessions
 from aios_nb.wire.mcp.tools import Tools
+from aios_nb.wire.replies import refused
 
 SESSION, VERSION = "Mcp-Session-Id", "MCP-Protocol-Version"
 LISTS = frozenset({"tools/list", "prompts/list", "resources/list", "resources/templates/list"})
 _USERS = 1000
+OPENING_BYTES = 20 * KB
+"""What a client says of itself is kept as long as its session, and read it is many times larger."""
+_TOO_LARGE = Refusal(413, f"the request that opens a session has {OPENING_BYTES // KB} KB at most")
 
 
 class House:
@@ -147,6 +152,8 @@ class House:
         app = self._manager.handle_request
         id_ = request.headers.get(SESSION)
         if id_ is None:
+            if len(body) > OPENING_BYTES:
+                return refused(_TOO_LARGE)
             return await answered(
                 app, request, body, scope, began=lambda headers: self._began(caller, headers)
             )

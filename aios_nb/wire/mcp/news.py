@@ -36,6 +36,10 @@ class Changed:
     def __bool__(self) -> bool:
         return self.listed or bool(self.updated)
 
+    def add(self, more: Changed) -> None:
+        self.listed = self.listed or more.listed
+        self.updated |= more.updated
+
 
 def changed_for(who: Principal, node_id: str, news: Iterable[Mapping[str, Any]] | None) -> Changed:
     """What this caller notices of these changes; of too many to be kept, all that there may be."""
@@ -93,21 +97,26 @@ class Announcing:
                 await bus.publish(event)
         for session in self._sessions.listening():
             changed = changed_for(session.who, self._node_id, news)
-            if changed and not session.telling:
+            changed.updated &= session.watched
+            session.untold.add(changed)
+            if session.untold and not session.telling:
                 # By itself: a client that does not read must not keep the others waiting.
                 session.telling = True
-                task = asyncio.create_task(_tell_session(session, changed))
+                task = asyncio.create_task(_tell_session(session))
                 self._telling.add(task)
                 task.add_done_callback(self._telling.discard)
 
 
-async def _tell_session(session: Session, changed: Changed) -> None:
+async def _tell_session(session: Session) -> None:
+    """Until there is nothing left: who looks after a notice may miss what changes during it."""
     try:
-        async with asyncio.timeout(TELL_S):
-            if changed.listed:
-                await session.peer.send_resource_list_changed()
-            for uri in sorted(changed.updated & session.watched):
-                await session.peer.send_resource_updated(uri)
+        while session.untold:
+            changed, session.untold = session.untold, Changed()
+            async with asyncio.timeout(TELL_S):
+                if changed.listed:
+                    await session.peer.send_resource_list_changed()
+                for uri in sorted(changed.updated):
+                    await session.peer.send_resource_updated(uri)
     except TimeoutError:
         log.debug("an MCP client does not read its notices")
     except Exception:

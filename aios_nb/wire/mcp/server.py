@@ -157,11 +157,13 @@ class McpServer(Server[Any]):
         return _whole({"contents": await self._resources.read(who(ctx), uri)})
 
     async def _subscribe(self, ctx: Any, params: types.SubscribeRequestParams) -> types.EmptyResult:
-        session = self._session(ctx)
+        session, uri = self._session(ctx), str(params.uri)
+        if self.fixtures is None and not self._resources.knows(uri):
+            raise MCPError(types.INVALID_PARAMS, "Unknown resource", {"uri": uri[:200]})
         if session is not None:
             if len(session.watched) >= WATCHED:
                 raise MCPError(types.INVALID_REQUEST, "too many subscriptions in this session")
-            session.watched.add(str(params.uri))
+            session.watched.add(uri)
         return types.EmptyResult()
 
     async def _unsubscribe(

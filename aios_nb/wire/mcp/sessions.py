@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from aios_nb.access import Principal
+from aios_nb.wire.mcp.news import Changed
 
 IDLE_S = 1800.0
 PER_CALLER = 500
@@ -20,7 +21,7 @@ PER_CALLER = 500
 class Session:
     """One of them."""
 
-    __slots__ = ("busy", "deep", "id", "peer", "seen", "telling", "watched", "who")
+    __slots__ = ("busy", "deep", "id", "peer", "seen", "telling", "untold", "watched", "who")
 
     def __init__(self, id_: str, who: Principal, now: float) -> None:
         self.id = id_
@@ -35,6 +36,8 @@ class Session:
         """Resources that the client wants to hear of."""
         self.telling = False
         """The last notice has not been taken yet."""
+        self.untold = Changed()
+        """What came since."""
 
 
 class Sessions:

@@ -112,7 +112,7 @@ class Card(msgspec.Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        return one_line(self.known["name"])[:TITLE_CHARS]
+        return one_line(self.known["name"], TITLE_CHARS)
 
     @property
     def about(self) -> str:
@@ -125,7 +125,7 @@ class Card(msgspec.Struct, frozen=True):
 
     @property
     def version(self) -> str:
-        return one_line(self.known.get("version", ""))[:TITLE_CHARS]
+        return one_line(self.known.get("version", ""), TITLE_CHARS)
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -160,12 +160,13 @@ def read_card(content: bytes, url: str) -> Card:
         raw = msgspec.json.decode(content)
         known = _known(raw, _CARD)
         signatures = raw.pop("signatures", None) or []
+        canonical(known)  # what has no canonical form can be neither signed nor pinned
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError, AttributeError, RecursionError):
         raise NoCard(f"what is at {shown(url)} is no agent card") from None
     if not isinstance(signatures, list) or not known or not known.get("name"):
         raise NoCard(f"what is at {shown(url)} is no agent card")
     if not known.get("supportedInterfaces"):
-        version = one_line(str(raw.get("protocolVersion", "")))[:20]
+        version = one_line(str(raw.get("protocolVersion", "")), 20)
         if "url" in raw or version:
             raise _old(version or "0.3")
         raise AgentFailed(f"the agent card at {shown(url)} does not say where its agent is")
@@ -179,7 +180,7 @@ def interface_of(card: dict[str, Any]) -> Interface:
     """
     offered = card.get("supportedInterfaces") or []
     needed = [
-        one_line(one.get("uri", ""))[:TITLE_CHARS]
+        one_line(one.get("uri", ""), TITLE_CHARS)
         for one in card.get("capabilities", {}).get("extensions", [])
         if one.get("required")
     ]
@@ -187,13 +188,13 @@ def interface_of(card: dict[str, Any]) -> Interface:
         raise AgentFailed(f"it insists on an extension that is not known here: {needed[0]}")
     ours = [one for one in offered if one.get("protocolBinding", "").upper() == BINDING]
     if not ours:
-        named = ", ".join(one_line(one.get("protocolBinding", "?"))[:20] for one in offered[:5])
+        named = ", ".join(one_line(one.get("protocolBinding", "?"), 20) for one in offered[:5])
         raise AgentFailed(f"it speaks A2A over {named}; this program speaks A2A over JSON-RPC")
     for one in ours:
         if one.get("protocolVersion", "").partition(".")[0] == "1":
             streaming = card.get("capabilities", {}).get("streaming") is True
             return Interface(one.get("url", ""), one.get("tenant", ""), streaming)
-    raise _old(one_line(ours[0].get("protocolVersion", ""))[:20] or "0.3")
+    raise _old(one_line(ours[0].get("protocolVersion", ""), 20) or "0.3")
 
 
 def _old(version: str) -> AgentFailed:

@@ -200,4 +200,4 @@ def _url(said: Any, place: Place) -> str:
 
 
 def _line(said: Any, most_chars: int) -> str:
-    return one_line(said[: 4 * most_chars])[:most_chars] if isinstance(said, str) else ""
+    return one_line(said, most_chars) if isinstance(said, str) else ""

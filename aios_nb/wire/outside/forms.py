@@ -37,7 +37,7 @@ async def answered(
     """The ``ElicitResult`` that a person's answers make."""
     import mcp_types
 
-    said = one_line(params.message[: 4 * MESSAGE_CHARS])[:MESSAGE_CHARS]
+    said = one_line(params.message, MESSAGE_CHARS)
     try:
         if isinstance(params, mcp_types.ElicitRequestURLParams):
             await _visited(ask, who, said, params.url)
@@ -87,7 +87,7 @@ def _question(name: str, field: Any, schema: Mapping[str, Any], *, needed: bool)
     default = field.get("default")
     left_out = f"; {SKIP} for {default!r}" if default is not None else f"; {SKIP} to leave it out"
     skip = "" if needed and default is None else left_out
-    return f"— {one_line(str(title))[:200]} ({words}{one_line(skip)[:80]}; {DECLINE} to decline)"
+    return f"— {one_line(str(title), 200)} ({words}{one_line(skip, 80)}; {DECLINE} to decline)"
 
 
 async def one_value(

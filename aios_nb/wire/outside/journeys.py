@@ -21,12 +21,12 @@ from aios_nb.errors import (
 )
 from aios_nb.ports import ContextMemory, Run
 from aios_nb.richtext import one_line
+from aios_nb.wire.a2a.shapes import State
 from aios_nb.wire.outside.cards import interface_of
 from aios_nb.wire.outside.events import (
     ENDS,
     WAITS,
     Said,
-    State,
     TaskStatus,
     TheirMessage,
     bad_end,
@@ -284,7 +284,7 @@ class Journey:
             note = text_of(parts).strip()
             self._note = note or self._note
             named = status.state.removeprefix("TASK_STATE_").lower().replace("_", " ")
-            self._run.progress(one_line(note or named)[:NOTE_CHARS], None)
+            self._run.progress(one_line(note or named, NOTE_CHARS), None)
 
     def _stream(self, added: str | None) -> None:
         """Pass on what is new at the end; what was said before cannot be unsaid."""
@@ -300,7 +300,7 @@ class Journey:
         """The answer as one of ours. Raises for every other end than a good one."""
         if self._state != State.COMPLETED:
             said = self._status.message
-            raise bad_end(self._state, one_line(text_of(said.parts))[:SAID_CHARS] if said else "")
+            raise bad_end(self._state, one_line(text_of(said.parts), SAID_CHARS) if said else "")
         text, data = self._answer.text, self._answer.data
         files = [ref for part in self._answer.files() if (ref := await self._kept(part))]
         if self._answer.is_empty:
@@ -329,7 +329,7 @@ class Journey:
             return await agent.blobs.put(
                 content,
                 part.filename or "file",
-                one_line(part.media_type)[:100],
+                one_line(part.media_type, 100),
                 self._task.agent,
                 stranger=self._run.stranger,
             )

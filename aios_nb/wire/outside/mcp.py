@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from aios_nb.config import Limits
 from aios_nb.envelope import Outcome, Seen, Task
 from aios_nb.errors import AgentFailed, AiosError, Busy, RpcError, Unreachable, UsageError
 from aios_nb.ports import Blobs, Carrier, ContextMemory, Run
@@ -64,14 +63,12 @@ class McpServer:
         self,
         address: str | Sequence[str],
         blobs: Blobs,
-        limits: Limits,
         *,
         local: bool = False,
         headers: Mapping[str, str] | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
         """Asks nobody yet. Raises ``UsageError`` for an address that cannot be one."""
-        del limits  # what an answer may bring, the file store decides
         self.address: str | Sequence[str]
         if isinstance(address, str):
             self.address = Place.parse(address).url
@@ -155,7 +152,7 @@ class McpServer:
     def _spoken_name(self) -> str:
         if isinstance(self.address, str):
             return Place.parse(self.address).host
-        return one_line(self.address[0].rpartition("/")[2])[:TITLE_CHARS] or "program"
+        return one_line(self.address[0].rpartition("/")[2], TITLE_CHARS) or "program"
 
 
 class _Calls:
@@ -190,7 +187,7 @@ class _Calls:
 
     async def _called(self, call: ToolCall, task: Task, run: Run) -> Any:
         async def progress(progress: float, total: float | None, message: str | None) -> None:
-            note = one_line((message or call.tool.name)[: 4 * NOTE_CHARS])[:NOTE_CHARS]
+            note = one_line(message or call.tool.name, NOTE_CHARS)
             part = progress / total if total else -1.0
             run.progress(note, part if 0 <= part <= 1 else None)
 
@@ -212,7 +209,7 @@ async def _completed(call: ToolCall, run: Run) -> ToolCall:
                 run.ask_user, question, tool.arguments.get(name, {}), tool.input_schema
             )
         except Declined:
-            missing = one_line(name)[:60]
+            missing = one_line(name, 60)
             raise AgentFailed(f"{tool.name} was not called without {missing}", ran="no") from None
     return ToolCall(tool, arguments)
 
@@ -234,7 +231,7 @@ async def _listed(session: Session) -> list[Any]:
 def _seen(session: Session, tools: list[Tool], pin: str, spoken: str) -> Seen:
     client = session.client
     info: Implementation | None = client.server_info
-    title = one_line((info and (info.title or info.name)) or spoken)[:TITLE_CHARS]
+    title = one_line((info and (info.title or info.name)) or spoken, TITLE_CHARS)
     names = ", ".join(tool.name for tool in tools)
     about = plain((client.instructions or "")[:ABOUT_CHARS]).strip()
     listing = f"An MCP server with the tools {names}." if tools else "An MCP server without tools."
@@ -245,9 +242,9 @@ def _seen(session: Session, tools: list[Tool], pin: str, spoken: str) -> Seen:
         about="\n".join(part for part in told if part)[:ABOUT_CHARS],
         tags=tuple(tags)[:TAGS_MAX],
         examples=tuple(tool.usage() for tool in tools[:EXAMPLES_MAX]),
-        version=one_line((info and info.version) or "")[:TAG_CHARS],
+        version=one_line((info and info.version) or "", TAG_CHARS),
         details={
-            "protocol": one_line(str(client.protocol_version))[:TAG_CHARS],
+            "protocol": one_line(str(client.protocol_version), TAG_CHARS),
             "tools": msgspec.to_builtins(tools),
         },
         pin=pin,

@@ -77,9 +77,7 @@ class Outsiders:
         else:
             from aios_nb.wire.outside.mcp import McpServer
 
-            outsider = McpServer(
-                address, self._blobs, self._limits, local=local, headers=headers, env=env
-            )
+            outsider = McpServer(address, self._blobs, local=local, headers=headers, env=env)
         self._met.add(outsider)
         return outsider
 

@@ -40,7 +40,7 @@ class Part(msgspec.Struct, frozen=True, rename="camel"):
     @property
     def link(self) -> str:
         """A file that is elsewhere, in words."""
-        name = one_line(self.filename)[:NAME_CHARS]
+        name = one_line(self.filename, NAME_CHARS)
         return f"{name}: {one_line(self.url or '')}" if name else one_line(self.url or "")
 
 

@@ -56,7 +56,7 @@ def explained(problem: BaseException, way: Way, *, ran: str) -> AiosError:
 def _unsaid(leaf: BaseException, ran: str) -> RpcError:
     """For what neither the server nor we have put into words."""
     if isinstance(leaf, _NOT_MET):
-        why = one_line(str(leaf))[:REASON_CHARS].lower() or "no answer"
+        why = one_line(str(leaf), REASON_CHARS).lower() or "no answer"
         return Unreachable(
             f"the server could not be reached: {why}",
             hint="try again later",
@@ -94,7 +94,7 @@ def _said(error: MCPError, trouble: RpcError | None, ran: str) -> RpcError:
         return _broken(ran)
     if error.code == mcp_types.PARSE_ERROR:
         return _odd(ran)
-    reason = one_line(error.message[: 4 * REASON_CHARS])[:REASON_CHARS] or "it does not say why"
+    reason = one_line(error.message, REASON_CHARS) or "it does not say why"
     return AgentFailed(
         f"the server refuses: {reason}",
         hint="is it the right address?" if ran == "no" else "these are the server's own words",

@@ -51,7 +51,7 @@ async def outcome_of(
     # Cut first: cleaning takes time, and a byte more than fits is enough to see that it was cut.
     text = plain("\n\n".join(part for part in texts if part)[: TEXT_LIMIT_BYTES + 1])
     if result.is_error:
-        reason = one_line(text[: 4 * REASON_CHARS])[:REASON_CHARS] or "it does not say why"
+        reason = one_line(text, REASON_CHARS) or "it does not say why"
         raise AgentFailed(
             f"{tool} failed: {reason}",
             hint="these are the tool's own words",
@@ -76,8 +76,8 @@ def _take(block: Any, texts: list[str], files: list[_File]) -> None:
             mime = _mime(block.mime_type)
             files.append(_File(_bytes(block.data), _named(block.type, len(files), mime), mime))
         case "resource_link":
-            name = one_line(block.title or block.name)[:100]
-            texts.append(f"{name}: {one_line(str(block.uri))[:500]}")
+            name = one_line(block.title or block.name, 100)
+            texts.append(f"{name}: {one_line(str(block.uri), 500)}")
         case "resource":
             found = block.resource
             mime = _mime(found.mime_type or "")

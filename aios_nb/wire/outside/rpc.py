@@ -35,9 +35,12 @@ _encode = msgspec.json.Encoder().encode
 class Refusal(AgentFailed):
     """The agent answered with an error; ``code`` over there is ``their_code``."""
 
-    def __init__(self, message: str, their_code: int) -> None:
+    def __init__(
+        self, message: str, their_code: int = _INTERNAL, *, hint: str | None = None
+    ) -> None:
+        """With a message and a hint alone, as every error can be made: so it is copied."""
         ran = "unknown" if their_code == _INTERNAL else "no"
-        super().__init__(message, hint="its owner may know more", ran=ran)
+        super().__init__(message, hint=hint or "its owner may know more", ran=ran)
         self.their_code = their_code
 
 
@@ -157,7 +160,7 @@ def _result(body: bytes) -> Any:
         return answer.result
     error = answer.error if isinstance(answer.error, dict) else {}
     code, message = error.get("code"), error.get("message")
-    said = one_line(message)[:SAID_CHARS] if isinstance(message, str) else ""
+    said = one_line(message, SAID_CHARS) if isinstance(message, str) else ""
     raise Refusal(
         f"it refuses: {said}" if said else f"it refuses (error {code!s:.20})",
         code if isinstance(code, int) else _INTERNAL,

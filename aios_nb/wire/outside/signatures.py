@@ -82,7 +82,7 @@ async def _checked(
     except (KeyError, TypeError, ValueError, msgspec.DecodeError, RecursionError):
         raise _Wrong("the signature cannot be read") from None
     algorithm = header.get("alg")
-    if algorithm not in _VERIFIERS:
+    if not isinstance(algorithm, str) or algorithm not in _VERIFIERS:
         raise _Wrong("its algorithm is not one that proves anything")
     if "crit" in header:
         raise _Wrong("it asks for rules that are not known here")

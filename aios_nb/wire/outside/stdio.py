@@ -52,7 +52,7 @@ class Program:
     def __init__(self, command: Sequence[str], env: Mapping[str, str]) -> None:
         self._command = list(command)
         self._env = {name: os.environ[name] for name in PASSED_ON if name in os.environ} | dict(env)
-        self._name = one_line(os.path.basename(self._command[0]))[:60]  # noqa: PTH119 - not a path yet
+        self._name = one_line(os.path.basename(self._command[0]), 60)  # noqa: PTH119 - not a path yet
         self.pid = 0
         self.trouble: TooLarge | Unreachable | None = None
 
@@ -163,7 +163,7 @@ class Program:
                 whole, rest = [*whole, rest], b""
             for line in whole:
                 lines += 1
-                said = one_line(line.decode(errors="replace"))[:LOGGED_CHARS]
+                said = one_line(line.decode(errors="replace"), LOGGED_CHARS)
                 if lines < LOGGED_LINES and said:
                     log.info("%s: %s", self._name, said)
                 elif lines == LOGGED_LINES:

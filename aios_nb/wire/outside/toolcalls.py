@@ -27,8 +27,10 @@ from aios_nb.wire.outside.values import described, from_text, kinds, properties,
 
 TOOLS_SHOWN = 30
 ARGUMENTS_SHOWN = 8
+ARGUMENTS_MAX = 100
 LINE_CHARS = 160
 _KEY = re.compile(r"([A-Za-z_][\w.-]*)=")
+_NEXT = re.compile(r"(?<=\s)([A-Za-z_][\w.-]*)=")
 
 
 class Tool(msgspec.Struct, frozen=True):
@@ -72,8 +74,8 @@ class Tool(msgspec.Struct, frozen=True):
         schema = self.arguments.get(name, {})
         about = schema.get("description") if isinstance(schema, Mapping) else None
         words = described(schema, self.input_schema)
-        told = f": {one_line(about)[:LINE_CHARS]}" if isinstance(about, str) and about else ""
-        return f"{one_line(name)[:60]} ({words}){told}"
+        told = f": {one_line(about, LINE_CHARS)}" if isinstance(about, str) and about else ""
+        return f"{one_line(name, 60)} ({words}){told}"
 
 
 class ToolCall(msgspec.Struct, frozen=True):
@@ -160,8 +162,11 @@ def _pairs(tool: Tool, text: str) -> dict[str, Any]:
     while text:
         key = _KEY.match(text)
         if key is None or (key[1] not in tool.arguments and tool.arguments):
-            what = one_line(text.partition("=")[0] if key else text)[:60]
+            what = one_line(text.partition("=")[0] if key else text, 60)
             raise Unclear(f"{tool.name} has no argument {what!r}{_help(tool)}")
+        if key[1] in found or len(found) == ARGUMENTS_MAX:
+            # Each takes a look at all that follows: of many the node would see nothing else.
+            raise Unclear(f"{tool.name}: {key[1][:60]} is one argument too many{_help(tool)}")
         value, text = _value(tool, key[1], text[key.end() :])
         found[key[1]] = value
     return found
@@ -182,21 +187,18 @@ def _value(tool: Tool, name: str, text: str) -> tuple[Any, str]:
         raw, rest = text[1:end], text[end + 1 :]
     else:
         # A value may have spaces: it goes on until the next argument.
-        ends = [
-            at.start()
-            for at in re.finditer(r"\s+([A-Za-z_][\w.-]*)=", text)
-            if at[1] in tool.arguments or not tool.arguments
-        ]
-        cut = min(ends, default=len(text))
+        known = tool.arguments
+        ends = (at.start() for at in _NEXT.finditer(text) if at[1] in known or not known)
+        cut = next(ends, len(text))
         raw, rest = text[:cut], text[cut:]
     try:
         return from_text(raw.strip(), schema, root), rest.strip()
     except ValueError as wrong:
-        raise Unclear(f"{tool.name}: {one_line(name)[:60]} {wrong}{_help(tool)}") from None
+        raise Unclear(f"{tool.name}: {one_line(name, 60)} {wrong}{_help(tool)}") from None
 
 
 def _shown(name: str) -> str:
-    return one_line(name.replace("`", "'"))[:40]
+    return one_line(name.replace("`", "'"), 40)
 
 
 def _help(tool: Tool) -> str:
@@ -211,11 +213,11 @@ def offer(tools: Sequence[Tool], wrong: str = "") -> str:
     near = difflib.get_close_matches(wrong, [tool.name for tool in tools], n=3, cutoff=0.5)
     rank = {name: place for place, name in enumerate(near)}
     order = sorted(tools, key=lambda tool: rank.get(tool.name, len(near)))
-    said = f"There is no tool {one_line(wrong)[:60]!r}. " if wrong and wrong != "help" else ""
+    said = f"There is no tool {one_line(wrong, 60)!r}. " if wrong and wrong != "help" else ""
     count = f"{len(tools)} tools" if len(tools) > 1 else "one tool"
     lines = [f"{said}This MCP server has {count}, called like this:"]
     for tool in order[:TOOLS_SHOWN]:
-        about = one_line(tool.description)[:LINE_CHARS]
+        about = one_line(tool.description, LINE_CHARS)
         lines.append(f"- `{tool.usage()}`" + (f": {about}" if about else ""))
     if len(order) > TOOLS_SHOWN:
         lines.append(f"- and {len(order) - TOOLS_SHOWN} more")

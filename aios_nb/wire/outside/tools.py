@@ -81,6 +81,7 @@ def pin_of(tools: Sequence[mcp_types.Tool]) -> str:
 
 
 def _canonical(value: Any) -> bytes:
+    """Not by RFC 8785, which has no form for the integers of 64 bits that schemas are full of."""
     try:
         return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
     except (RecursionError, TypeError, ValueError):

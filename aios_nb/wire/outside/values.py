@@ -76,7 +76,7 @@ def described(schema: Any, root: Mapping[str, Any]) -> str:
     """What it takes, in words for a person."""
     listed = choices(schema, root)
     if listed:
-        shown = ", ".join(one_line(_text(one))[:60] for one in listed[:CHOICES_SHOWN])
+        shown = ", ".join(one_line(_text(one), 60) for one in listed[:CHOICES_SHOWN])
         words = f"one of {shown}" + (", …" if len(listed) > CHOICES_SHOWN else "")
     else:
         found = sorted(kinds(schema, root) - {"null"})
@@ -97,7 +97,7 @@ def from_text(text: str, schema: Any, root: Mapping[str, Any]) -> Any:
         if _text(one).casefold() == text.strip().casefold():
             return one
     if listed:
-        raise ValueError(f"{one_line(text)[:60]!r} is not {described(here, root)}")
+        raise ValueError(f"{one_line(text, 60)!r} is not {described(here, root)}")
     for kind in ("boolean", "integer", "number", "array", "object"):
         if kind in taken:
             with contextlib.suppress(ValueError, OverflowError):
@@ -109,7 +109,7 @@ def from_text(text: str, schema: Any, root: Mapping[str, Any]) -> Any:
         return text
     if "null" in taken and text.strip().casefold() in {"null", "none", ""}:
         return None
-    raise ValueError(f"{one_line(text)[:60]!r} is not {described(here, root)}")
+    raise ValueError(f"{one_line(text, 60)!r} is not {described(here, root)}")
 
 
 def _boolean(text: str) -> bool:

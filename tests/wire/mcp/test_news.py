@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -123,33 +125,63 @@ def test_a_newer_client_is_told_what_it_asked_for_and_nothing_else(door):
 
 
 class Peer:
-    """Where notices to one client go; a deaf one never takes any."""
+    """Where notices to one client go. It takes one for each time that it is let."""
 
-    def __init__(self, *, deaf: bool) -> None:
-        self.deaf = deaf
-        self.told = asyncio.Event()
+    def __init__(self, takes: int = 0) -> None:
+        self.room = asyncio.Semaphore(takes)
+        self.came = self.told = 0
+        self.news = asyncio.Event()
 
     async def send_resource_list_changed(self) -> None:
-        if self.deaf:
-            await asyncio.Event().wait()
-        self.told.set()
+        self.came += 1
+        self.news.set()
+        await self.room.acquire()
+        self.told += 1
+        self.news.set()
+
+    async def reaches(self, *, came: int = 0, told: int = 0) -> None:
+        while self.came < came or self.told < told:
+            self.news.clear()
+            await self.news.wait()
+
+
+@contextlib.asynccontextmanager
+async def announcing(news: News, *peers: Peer) -> AsyncIterator[None]:
+    """Tells these, as sessions of the owner."""
+    sessions = Sessions()
+    for number, peer in enumerate(peers):
+        sessions.opened(str(number), OWNER)
+        session = sessions.get(str(number))
+        assert session is not None
+        session.peer = peer
+    telling = asyncio.create_task(Announcing(news, "here", sessions, {}).run())
+    await asyncio.sleep(0)  # it looks from here on
+    async with asyncio.timeout(60):
+        yield
+    telling.cancel()
 
 
 def test_a_client_that_reads_nothing_does_not_keep_others_waiting():
     async def main():
-        news, sessions = News(), Sessions()
-        peers = [Peer(deaf=True), Peer(deaf=False)]
-        for number, peer in enumerate(peers):
-            sessions.opened(str(number), OWNER)
-            session = sessions.get(str(number))
-            assert session is not None
-            session.peer = peer
-        telling = asyncio.create_task(Announcing(news, "here", sessions, {}).run())
-        for _ in range(2):
-            await asyncio.sleep(0)  # it looks from here on
-            news.tell("offered", change("offered", "public")["agent"])
-            await peers[1].told.wait()
-            peers[1].told.clear()
-        telling.cancel()
+        news, deaf, hears = News(), Peer(), Peer(takes=2)
+        async with announcing(news, deaf, hears):
+            for turn in (1, 2):
+                news.tell("offered", change("offered", "public")["agent"])
+                await hears.reaches(told=turn)
+        assert (deaf.came, deaf.told) == (1, 0)
+
+    asyncio.run(main())
+
+
+def test_what_changes_during_a_notice_is_told_after_it():
+    async def main():
+        news, slow, other = News(), Peer(), Peer(takes=2)
+        async with announcing(news, slow, other):
+            for turn in (1, 2):
+                news.tell("offered", change("offered", "public")["agent"])
+                await other.reaches(told=turn)
+            assert slow.came == 1
+            slow.room.release()
+            await slow.reaches(came=2, told=1)
 
     asyncio.run(main())

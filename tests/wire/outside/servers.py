@@ -15,7 +15,6 @@ from typing import Any, Self
 import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
 
-from aios_nb.config import Limits
 from aios_nb.envelope import FileRef, Outcome, Seen, Sender, Task
 from aios_nb.wire.outside.mcp import McpServer
 
@@ -233,7 +232,7 @@ class Guest:
 
     def __init__(self, address: str | Sequence[str], **how: Any) -> None:
         self.shelf = Shelf()
-        self.server = McpServer(address, self.shelf, Limits(), **{"local": True, **how})
+        self.server = McpServer(address, self.shelf, **{"local": True, **how})
         self.seen: Seen | None = None
 
     async def __aenter__(self) -> Self:

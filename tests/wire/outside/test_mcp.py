@@ -97,6 +97,8 @@ def test_a_server_is_looked_at_and_its_tools_are_called(agency: Any) -> None:
             outcome = await guest.say("add a=1 b=2")
             assert (outcome.text, outcome.data) == ("3", {"result": 3})
             assert (await guest.say("add", {"a": 20, "b": 22})).text == "42"
+            outcome = await guest.say("count")
+            assert (outcome.text, outcome.data) == ("counted", None)  # its text is not said twice
 
             talk = Talk("many", "5")
             assert (await guest.say("add a=4", run=talk)).text == "9"

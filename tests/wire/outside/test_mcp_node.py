@@ -28,6 +28,8 @@ def test_a_server_is_brought_in_asked_blocked_when_it_changes_and_approved(
     with serving(calculator.app()) as origin:
         row = site.call("hub.add", address=origin, name="calculator", local=True)
         assert row["kind"] == "mcp"
+        again = site.call("hub.add", address=origin, name="calculator", local=True)
+        assert (again["agent"], again["live"]) == (row["agent"], True)
         reply = site.call("chat.send", agent="calculator", text="add a=20 b=22")
         assert (reply["text"], reply["data"]) == ("42", {"result": 42})
         assert site.call("chat.send", agent="bookkeeper", text="it is")["text"] == "it is 3"
