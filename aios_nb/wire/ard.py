@@ -26,6 +26,8 @@ NO_DOMAIN = "agent.localhost"
 QUERIES_MIN, QUERIES_MAX = 2, 5
 QUERY_CHARS, ABOUT_CHARS = 200, 1000
 PAGE_MAX = 100
+QUERY_MAX = 3900
+"""Of a question: which node is meant goes with it, and both have to fit into a search."""
 FACETS_MAX = 20
 _TERM = re.compile(r"\s*([A-Za-z][\w.]*)\s*=\s*(?:'([^']*)'|\"([^\"]*)\")\s*")
 _AND = re.compile(r"(?<=\s)AND(?=\s)")
@@ -41,12 +43,12 @@ Wanted = Mapping[str, str | Sequence[str]]
 class Query(msgspec.Struct, frozen=True):
     """What is looked for: words, and fields that must have one of some values."""
 
-    text: Text = ""
+    text: Annotated[str, Meta(max_length=QUERY_MAX)] = ""
     filter: dict[Text, Text | Annotated[list[Text], Meta(max_length=100)]] = {}
 
 
 class SearchQuery(Query, frozen=True, kw_only=True):
-    text: Text
+    text: Annotated[str, Meta(max_length=QUERY_MAX)]
 
 
 class Search(msgspec.Struct, frozen=True, rename="camel"):

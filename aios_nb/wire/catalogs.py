@@ -15,7 +15,7 @@ import msgspec
 from aiohttp import web
 
 from aios_nb.access import ANYONE, Principal
-from aios_nb.errors import Busy, NotAllowed, RpcError, UsageError
+from aios_nb.errors import Busy, InvalidParams, NotAllowed, RpcError, UsageError
 from aios_nb.wire import ard
 from aios_nb.wire.a2a.jws import did_key
 from aios_nb.wire.ard import Entry
@@ -48,6 +48,7 @@ class _NotFoundError(Exception):
 _FAILURES: Mapping[type[Exception], tuple[int, str]] = {
     _NotFoundError: (404, "NOT_FOUND"),
     UsageError: (400, "INVALID_ARGUMENT"),
+    InvalidParams: (400, "INVALID_ARGUMENT"),
     Busy: (429, "RESOURCE_EXHAUSTED"),
     NotAllowed: (403, "PERMISSION_DENIED"),
 }

@@ -113,6 +113,14 @@ def test_a_body_of_a_million_little_things_is_read_for_those_with_a_token_alone(
         house.stop()
 
 
+@pytest.mark.parametrize("length", [3900, 4000, 4001])
+def test_a_long_question_is_answered_or_refused(site, length):
+    with site.http() as http:
+        for path in ("/api/search", "/api/explore"):
+            asked = {**knock(path)["json"], "query": {"text": "a " * (length // 2)}}
+            assert http.post(path, json=asked).status_code in {200, 400}
+
+
 def test_nobody_but_the_owner_brings_a_program_in(site):
     scoped = site.new_token("ann:")
     params = {"address": "http://127.0.0.1:1/"}
