@@ -11,9 +11,11 @@ from typing import Any
 
 from playwright.sync_api import ConsoleMessage, Locator, Page, Request, expect
 
+from tests.browser.kernels import MAY_HANG
 from tests.browser.lab import TOKEN, Lab, post
 
 CEILING_MS = 30_000
+TRIES = 3
 WIDE = (1100, 900)
 NARROW = (520, 900)
 PANEL = """
@@ -72,6 +74,8 @@ class Notebook:
             "notebook": f"/notebooks/{self.path}",
         }
         self.page.goto(f"{self.lab.url}{where[face]}?token={TOKEN}")
+        if MAY_HANG:
+            self._awake()
         self._ready()
 
     def _document(self, cells: Sequence[str]) -> dict[str, Any]:
@@ -310,6 +314,18 @@ class Notebook:
         # The files beside the notebook would take half of a narrow page; Notebook 7 has none.
         self.page.evaluate("() => { jupyterapp.shell.collapseLeft?.() }")
         self._pid = self.value("__import__('os').getpid()")
+
+    def _awake(self) -> None:
+        """See that the kernel answers; one that hung when the page came is started again."""
+        answers = """const ask = {code: "", silent: true};
+            const asked = panel.sessionContext.session.kernel.requestExecute(ask).done;
+            const late = new Promise((told) => setTimeout(() => told(null), given));
+            return (await Promise.race([asked, late])) !== null"""
+        for _ in range(TRIES):
+            self.page.wait_for_function(READY, arg=self.path, timeout=2 * CEILING_MS)
+            if self._panel(answers, CEILING_MS // 2):
+                return
+            self._panel("await panel.sessionContext.session.kernel.restart()")
 
     def _panel(self, body: str, given: Any = None) -> Any:
         program = f"async ([path, given]) => {{ {PANEL} {body} }}"
