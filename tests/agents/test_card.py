@@ -12,7 +12,7 @@ def test_a_card_is_canonical_json():
     ).card("a" * 32)
     expected = (
         '{"about":"Adds ünïcode","access":"network","engine":"thread","examples":[],'
-        f'"id":"adder@{"a" * 32}","idempotent":false,"name":"adder","streams":false,'
+        f'"id":"adder@{"a" * 32}","idempotent":false,"name":"adder","source":"","streams":false,'
         '"tags":["math"],"timeout_s":300.0,"title":"Adder","version":"1"}'
     ).encode()
     assert card_bytes(card) == expected

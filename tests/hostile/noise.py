@@ -45,6 +45,8 @@ USUAL: dict[str, Any] = {
     "name": "x", "scope": "chat", "prefix": "x:", "as": None, "id": "x", "question": "q1",
     "node": "a" * 32, "offset": 0, "query": "numbers", "reaction": "y", "sender": "tg:1:2",
     "stream": False, "text": "boo", "title": "t", "wait": True, "watch": "w1", "who": "echo",
+    "address": "gopher://nowhere", "url": "gopher://nowhere", "kind": "mcp", "local": False,
+    "access": "private", "token_env": "NOBODY", "pin": "0",
     "envelope": {
         "sender": {"id": "x", "type": "human"}, "recipient": {"id": "echo", "type": "agent"},
         "message_type": "request", "content": {"task": "boo"},

@@ -140,10 +140,8 @@ def test_a_crowd_of_silent_nodes_around_a_key_does_not_hold_up_its_record() -> N
         wanted = identity("wanted")
         near = _by_distance(key_of(wanted.node_id), 1000)[:12]
         crowd = [Visitor(hall, "", who=who) for who in near]
-        holders = [
-            Liar(hall, f"holder {place}", record_of(wanted).to_bytes())
-            for place in range(STILL.quorum)
-        ]
+        record = record_of(wanted).to_bytes()
+        holders = [Liar(hall, f"holder {place}", record) for place in range(STILL.quorum)]
         _knows(asker, *crowd, *holders)
         assert await _hedges(asker, wanted.node_id) <= STILL.late_hedges + 4
         assert all(visitor.heard for visitor in [*crowd, *holders])
@@ -160,7 +158,8 @@ def test_who_was_silent_just_now_is_asked_last_by_the_next_lookup() -> None:
         # On each of the three ways one is silent, and three answer.
         near = _by_distance(key_of(wanted.node_id), 12)
         silent = [Visitor(hall, "", who=who) for who in near[:3]]
-        holders = [Liar(hall, "", record_of(wanted).to_bytes(), who=who) for who in near[3:]]
+        record = record_of(wanted).to_bytes()  # once: a millisecond later it is another one
+        holders = [Liar(hall, "", record, who=who) for who in near[3:]]
         for holder in holders:
             holder.names = [visitor.presence.to_bytes() for visitor in silent]
         _knows(asker, *silent)
