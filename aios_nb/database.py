@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 from aios_nb.errors import HomeError
@@ -13,14 +14,19 @@ from aios_nb.schema import STEPS
 log = logging.getLogger("aios_nb.store")
 
 
-def open_database(path: Path) -> tuple[sqlite3.Connection, sqlite3.Connection]:
-    """The connection that writes, and one that only reads."""
+def open_database(
+    path: Path, steps: Sequence[str] | None = None
+) -> tuple[sqlite3.Connection, sqlite3.Connection]:
+    """The connection that writes, and one that only reads.
+
+    ``steps``: the tables, as in ``schema.py``, if they are not a node's; one is ``meta``.
+    """
     with contextlib.ExitStack() as opened:
         try:
             writer = opened.enter_context(contextlib.closing(_connect(path)))
             path.chmod(0o600)
             _choose_journal(writer, path)
-            _migrate(writer, path)
+            _migrate(writer, path, STEPS if steps is None else steps)
             reader = opened.enter_context(contextlib.closing(_connect(path, read_only=True)))
             reader.execute("SELECT count(*) FROM meta").fetchone()
         except sqlite3.DatabaseError as error:
@@ -70,14 +76,14 @@ def _choose_journal(connection: sqlite3.Connection, path: Path) -> None:
     log.warning("no WAL for %s (%s): using the rollback journal, which is slower", path, mode)
 
 
-def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+def _migrate(connection: sqlite3.Connection, path: Path, steps: Sequence[str]) -> None:
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version > len(STEPS):
+    if version > len(steps):
         raise HomeError(
             f"{path.name} was made by a newer version of aios_nb",
             hint="upgrade aios_nb, or start under another --name",
         )
-    if version == len(STEPS):
+    if version == len(steps):
         return
     if version:
         copy = path.with_name(f"{path.name}.v{version}")
@@ -85,7 +91,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
             connection.backup(target)
         copy.chmod(0o600)
         log.info("copied %s to %s before the change of version", path.name, copy.name)
-    for step in range(version, len(STEPS)):
+    for step in range(version, len(steps)):
         connection.executescript(
-            f"BEGIN IMMEDIATE;\n{STEPS[step]}\nPRAGMA user_version={step + 1};\nCOMMIT;"
+            f"BEGIN IMMEDIATE;\n{steps[step]}\nPRAGMA user_version={step + 1};\nCOMMIT;"
         )

@@ -146,9 +146,9 @@ class Store:
         self._closed = False
 
     @classmethod
-    def open(cls, path: Path) -> Store:
-        """The database at ``path``, made or brought up to date."""
-        return cls(path, *open_database(path))
+    def open(cls, path: Path, steps: Sequence[str] | None = None) -> Store:
+        """The database at ``path``, made or brought up to date; ``steps``: with other tables."""
+        return cls(path, *open_database(path, steps))
 
     # Writing -------------------------------------------------------------------------
 

@@ -1,0 +1,208 @@
+"""Calls that an app still has to get, in order within a chat or topic, across restarts.
+
+An app has no name for a call that it might have got twice. So what was being sent when the process
+died, or when the line broke, is uncertain: an edit is simply made again, a send once more, and
+counted. One duplicate per crash and chat at most, never a loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
+
+from aios_bots.core.model import Op, Outgoing, Place
+from aios_nb.store import Store, Tx
+
+KEPT_MS = 7 * 86_400_000
+REPEATS_MAX = 1
+"""How often a send of unknown fate is made again."""
+_COLUMNS = "seq, key, chat, topic, payload, repeats"
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A call that waits."""
+
+    seq: int
+    out: Outgoing
+    repeats: int = 0
+
+
+class Outbox:
+    """The calls of one bot. What a method promises is committed when its future is done."""
+
+    def __init__(self, store: Store, account: str, clock: Callable[[], float]) -> None:
+        self._store, self._account, self._clock = store, account, clock
+
+    def put(
+        self, calls: Sequence[Outgoing], *, shown: tuple[Place, int] | None = None
+    ) -> Awaitable[int]:
+        """Keep these calls; gives how many are new. The same key is the same call.
+
+        ``shown``: with them, that place has the conversation's events up to that ``seq``. Both
+        are committed or neither, so no event is shown twice or never.
+        """
+        now = int(self._clock() * 1000)
+        rows = [
+            (
+                out.key,
+                self._account,
+                out.place.chat,
+                out.place.topic,
+                out.op.value,
+                msgspec.json.encode(out),
+                now,
+            )
+            for out in calls
+        ]
+
+        def apply(tx: Tx) -> int:
+            fresh = sum(
+                tx.execute(
+                    "INSERT OR IGNORE INTO outbox"
+                    " (key, account, chat, topic, op, payload, state, at)"
+                    " VALUES (?, ?, ?, ?, ?, ?, 'new', ?)",
+                    row,
+                ).rowcount
+                for row in rows
+            )
+            if shown is not None:
+                place, seq = shown
+                tx.execute(
+                    "UPDATE binding SET last_seq = max(last_seq, ?)"
+                    " WHERE account = ? AND chat = ? AND topic = ?",
+                    (seq, place.account, place.chat, place.topic),
+                )
+            return fresh
+
+        return self._store.write(apply)
+
+    def heads(self) -> list[Row]:
+        """The first open call of each chat and topic, if it may go now and is not on its way."""
+        rows = self._store.read(
+            f"SELECT {_COLUMNS} FROM outbox WHERE seq IN"
+            " (SELECT min(seq) FROM outbox WHERE account = ? AND state IN ('new', 'sending')"
+            "  GROUP BY account, chat, topic)"
+            " AND state = 'new' AND not_before <= ? ORDER BY seq",
+            (self._account, int(self._clock() * 1000)),
+        )
+        return [self._row(*row) for row in rows]
+
+    def next_at(self) -> float | None:
+        """When the first of those that may not go yet may; unix seconds."""
+        rows = self._store.read(
+            "SELECT min(not_before) FROM outbox WHERE account = ?"
+            " AND state = 'new' AND not_before > ?",
+            (self._account, int(self._clock() * 1000)),
+        )
+        return None if rows[0][0] is None else float(rows[0][0]) / 1000
+
+    def _row(self, seq: int, key: str, chat: str, topic: str, payload: bytes, repeats: int) -> Row:
+        out = msgspec.json.decode(payload, type=Outgoing)
+        target = out.target
+        if out.target_key and not target:
+            found = self._store.read("SELECT msg_id FROM outbox WHERE key = ?", (out.target_key,))
+            target = found[0][0] if found else ""
+        place = Place(self._account, chat, topic)  # the chat may have another id by now
+        return Row(seq, msgspec.structs.replace(out, key=key, place=place, target=target), repeats)
+
+    def sending(self, key: str) -> Awaitable[None]:
+        """It is on its way; to be committed before the app is called."""
+        return self._set(key, "state = 'sending'")
+
+    def sent(self, out: Outgoing, msg_id: str = "") -> Awaitable[None]:
+        """The app has it, under that id. What it said is not kept, which event it showed is."""
+
+        def apply(tx: Tx) -> None:
+            tx.execute(
+                "UPDATE outbox SET state = 'sent', msg_id = ?, payload = x'' WHERE key = ?",
+                (msg_id, out.key),
+            )
+            if msg_id and out.event_id and out.op is Op.SEND:
+                tx.execute(
+                    "INSERT OR REPLACE INTO msgmap VALUES (?, ?, ?, ?, ?, ?)",
+                    (
+                        self._account,
+                        out.place.chat,
+                        msg_id,
+                        out.conversation,
+                        out.event_id,
+                        out.part,
+                    ),
+                )
+
+        return self._store.write(apply)
+
+    def again(self, key: str, after_s: float = 0.0) -> Awaitable[None]:
+        """The app surely did not take it: it waits again, in its place."""
+        at = int((self._clock() + after_s) * 1000) if after_s else 0
+        return self._set(key, "state = 'new', not_before = ?", at)
+
+    def uncertain(self, key: str) -> Awaitable[bool]:
+        """Nobody knows whether the app took it; gives whether it goes out again."""
+        return self._store.write(lambda tx: _unsure(tx, "key = ?", key) > 0)
+
+    def dead(self, key: str, why: str) -> Awaitable[None]:
+        """It will never go."""
+        return self._set(key, "state = 'dead', payload = x'', why = ?", why)
+
+    def _set(self, key: str, what: str, *values: object) -> Awaitable[None]:
+        def apply(tx: Tx) -> None:
+            tx.execute(f"UPDATE outbox SET {what} WHERE key = ?", (*values, key))
+
+        return self._store.write(apply)
+
+    def recover(self) -> int:
+        """At the start: what was on its way when the process ended; gives how many go again."""
+        return self._store.now(lambda tx: _unsure(tx, "account = ?", self._account))
+
+    def move(self, old: str, new: str) -> Awaitable[None]:
+        """The chat has another id from now on: a group became a larger one."""
+
+        def apply(tx: Tx) -> None:
+            for table in ("outbox", "msgmap", "binding", "gate"):
+                tx.execute(
+                    f"UPDATE OR REPLACE {table} SET chat = ? WHERE account = ? AND chat = ?",
+                    (new, self._account, old),
+                )
+
+        return self._store.write(apply)
+
+    def counts(self) -> dict[str, int]:
+        """How many are in each state, and ``repeated``: sends that may be there twice."""
+        found = dict(
+            self._store.read(
+                "SELECT state, count(*) FROM outbox WHERE account = ? GROUP BY state",
+                (self._account,),
+            )
+        )
+        again = self._store.read(
+            "SELECT count(*) FROM outbox WHERE account = ? AND repeats > 0 AND op = 'send'",
+            (self._account,),
+        )
+        return {**found, "repeated": again[0][0]}
+
+    def forget(self) -> Awaitable[int]:
+        """Drop what was sent long ago; gives how many."""
+        before = int(self._clock() * 1000) - KEPT_MS
+
+        def apply(tx: Tx) -> int:
+            return tx.execute(
+                "DELETE FROM outbox WHERE at < ? AND state IN ('sent', 'dead')", (before,)
+            ).rowcount
+
+        return self._store.write(apply)
+
+
+def _unsure(tx: Tx, where: str, value: str) -> int:
+    """Edits go again, sends once; a send that was repeated already is left as it is."""
+    tx.execute(
+        f"UPDATE outbox SET state = 'uncertain', payload = x'' WHERE {where}"
+        " AND state = 'sending' AND op = 'send' AND repeats >= ?",
+        (value, REPEATS_MAX),
+    )
+    return tx.execute(
+        f"UPDATE outbox SET state = 'new', repeats = repeats + 1 WHERE {where}"
+        " AND state = 'sending'",
+        (value,),
+    ).rowcount

@@ -1,0 +1,201 @@
+"""When each call of an app may go: one gate per chat, for everything that goes there.
+
+An app that is called too often answers "wait so long". Who goes on calling is shut out for hours,
+and who waits with everything lets all chats stand still for one. So every call, typing and
+previews included, comes through here; only the chat that was named waits; and what is shown only
+for a moment is dropped before something final has to wait for it.
+
+A state machine on a given clock: whoever drives it makes the calls and sleeps.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from enum import IntEnum
+from itertools import count
+
+import msgspec
+
+from aios_bots.core.rates import Bucket, Window
+
+FORGET_ABOVE_CHATS = 256
+"""With more, chats that wait for nothing are forgotten."""
+SPARE_FOR_FINALS = 3
+"""Of the global rate and of a group's, previews leave so many; of a private chat's, one."""
+
+
+class Rank(IntEnum):
+    """The lower goes first."""
+
+    FINAL = 0
+    """Must arrive, in the order in which it was asked for."""
+    PREVIEW = 1
+    TYPING = 2
+
+
+class Rates(msgspec.Struct, frozen=True):
+    """How often Telegram may be called, a little below what it allows."""
+
+    all_per_s: int = 25
+    private_per_s: float = 1.0
+    private_burst: int = 3
+    group_per_min: int = 18
+
+
+class Call(msgspec.Struct, frozen=True):
+    key: str
+    """The message that it is about: a newer preview of it replaces an older one."""
+    chat: str
+    rank: Rank
+    group: bool = False
+
+
+class _Chat:
+    """What waits for one chat, and how often it was called."""
+
+    def __init__(self, rate: Bucket | Window, spare: int) -> None:
+        self.rate, self.spare = rate, spare
+        self.until = float("-inf")
+        self.finals: deque[tuple[int, Call]] = deque()
+        self.shown: dict[tuple[Rank, str], tuple[int, Call]] = {}
+        """Previews and typing, by rank and key."""
+
+    def first(self) -> tuple[Rank, int, Call] | None:
+        if self.finals:
+            number, call = self.finals[0]
+            return Rank.FINAL, number, call
+        waiting = ((call.rank, number, call) for number, call in self.shown.values())
+        return min(waiting, key=lambda one: one[:2], default=None)
+
+    def pop(self, call: Call) -> None:
+        if call.rank is Rank.FINAL:
+            self.finals.popleft()
+        else:
+            del self.shown[call.rank, call.key]
+
+    def wait(self, now: float, rank: Rank) -> float:
+        return max(self.until - now, self.rate.wait(now, self.spare if rank else 0), 0.0)
+
+    def idle(self, now: float) -> bool:
+        return not self.finals and not self.shown and now >= self.until and self.rate.full(now)
+
+
+class Pacer:
+    """The calls of one bot. ``clock`` gives seconds and never goes back."""
+
+    def __init__(self, clock: Callable[[], float], rates: Rates | None = None) -> None:
+        self._clock = clock
+        self._rates = rates or Rates()
+        self._all = Window(self._rates.all_per_s, 1.0)
+        self._chats: dict[str, _Chat] = {}
+        self._numbers = count()
+
+    def put(self, call: Call) -> bool:
+        """Let a call wait for its turn. False: it is not wanted now, and is forgotten."""
+        now = self._clock()
+        chat = self._chat(call, now)
+        if call.rank is Rank.FINAL:
+            chat.finals.append((next(self._numbers), call))
+            chat.shown.pop((Rank.PREVIEW, call.key), None)  # what is final needs no preview
+            return True
+        if now < chat.until or any(one.key == call.key for _, one in chat.finals):
+            return False
+        place = (call.rank, call.key)
+        number = chat.shown[place][0] if place in chat.shown else next(self._numbers)
+        chat.shown[place] = (number, call)
+        return True
+
+    def take(self) -> Call | None:
+        """The next call to make now, which counts from now; None if all have to wait."""
+        now = self._clock()
+        best: tuple[Rank, int, Call] | None = None
+        for chat in self._chats.values():
+            first = chat.first()
+            if first is None or chat.wait(now, first[0]) > 0:
+                continue
+            if best is None or first[:2] < best[:2]:
+                best = first
+        if best is None or self._all.wait(now, _spare(best[0])) > 0:
+            return None
+        call = best[2]
+        chat = self._chats[call.chat]
+        chat.pop(call)
+        chat.rate.take(now)
+        self._all.take(now)
+        return call
+
+    def wait(self) -> float | None:
+        """Seconds until ``take`` may give something; None while nothing waits."""
+        now = self._clock()
+        waits = [
+            max(chat.wait(now, first[0]), self._all.wait(now, _spare(first[0])))
+            for chat in self._chats.values()
+            if (first := chat.first()) is not None
+        ]
+        return min(waits, default=None)
+
+    def close(self, chat: str, seconds: float, *, group: bool = False) -> list[Call]:
+        """The app said to wait: nothing goes to that chat until then.
+
+        What was dropped because of it: previews and typing. Finals wait. A shorter wait never
+        shortens a longer one.
+        """
+        now = self._clock()
+        found = self._chat(Call("", chat, Rank.FINAL, group), now)
+        found.until = max(found.until, now + seconds)
+        dropped = [call for _, call in found.shown.values()]
+        found.shown.clear()
+        return dropped
+
+    def again(self, call: Call) -> None:
+        """A call that was taken did not get through: it waits again, before all others there."""
+        chat = self._chat(call, self._clock())
+        if call.rank is Rank.FINAL:
+            chat.finals.appendleft((-next(self._numbers), call))
+
+    def forget(self, chat: str) -> list[Call]:
+        """Nothing goes there any more; what waited. How often it was called is still known."""
+        found = self._chats.get(chat)
+        if found is None:
+            return []
+        waited = [call for _, call in (*found.finals, *found.shown.values())]
+        found.finals.clear()
+        found.shown.clear()
+        return waited
+
+    def busy(self, chat: str) -> bool:
+        """Whether a call to that chat would have to wait."""
+        found, now = self._chats.get(chat), self._clock()
+        if self._all.wait(now, SPARE_FOR_FINALS) > 0:
+            return True
+        return found is not None and (bool(found.finals) or found.wait(now, Rank.PREVIEW) > 0)
+
+    def closed(self) -> dict[str, float]:
+        """The chats that the app closed, and for how many seconds more."""
+        now = self._clock()
+        return {name: chat.until - now for name, chat in self._chats.items() if chat.until > now}
+
+    def waiting(self) -> int:
+        """How many finals wait."""
+        return sum(len(chat.finals) for chat in self._chats.values())
+
+    def _chat(self, call: Call, now: float) -> _Chat:
+        found = self._chats.get(call.chat)
+        if found is None:
+            if len(self._chats) >= FORGET_ABOVE_CHATS:
+                self._chats = {
+                    name: chat for name, chat in self._chats.items() if not chat.idle(now)
+                }
+            found = self._chats[call.chat] = self._new(group=call.group)
+        return found
+
+    def _new(self, *, group: bool) -> _Chat:
+        rates = self._rates
+        if group:
+            return _Chat(Window(rates.group_per_min, 60.0), SPARE_FOR_FINALS)
+        return _Chat(Bucket(rates.private_per_s, rates.private_burst), spare=1)
+
+
+def _spare(rank: Rank) -> int:
+    return SPARE_FOR_FINALS if rank else 0

@@ -1,0 +1,108 @@
+"""The tables of a bridge's database, as a list of steps from one version to the next.
+
+As in a node's: a step that has shipped is never edited; a change is a new step at the end. Times
+are unix milliseconds. What is not there is '' or 0.
+"""
+
+from __future__ import annotations
+
+STEPS: tuple[str, ...] = (
+    """
+    CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
+
+    -- Where a conversation is shown. A group without a row here is not enabled.
+    CREATE TABLE binding (
+        account TEXT NOT NULL,
+        chat TEXT NOT NULL,
+        topic TEXT NOT NULL,
+        conversation TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        mode TEXT NOT NULL,
+        last_seq INTEGER NOT NULL DEFAULT 0,
+        parked TEXT NOT NULL DEFAULT '',
+        PRIMARY KEY (account, chat, topic)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX binding_by_conversation ON binding (conversation);
+
+    -- Every update as it came, before the app is told that we have it. The id stays for a week:
+    -- ids do not arrive in order and can begin anew, so "higher than the last" is no test.
+    CREATE TABLE inbox (
+        account TEXT NOT NULL,
+        update_id INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        raw TEXT NOT NULL,
+        state TEXT NOT NULL,
+        tries INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY (account, update_id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX inbox_open ON inbox (account, update_id) WHERE state = 'new';
+    CREATE INDEX inbox_old ON inbox (at) WHERE state = 'done';
+
+    CREATE TABLE outbox (
+        seq INTEGER PRIMARY KEY,
+        key TEXT NOT NULL UNIQUE,
+        account TEXT NOT NULL,
+        chat TEXT NOT NULL,
+        topic TEXT NOT NULL,
+        op TEXT NOT NULL,
+        payload BLOB NOT NULL,
+        state TEXT NOT NULL,
+        repeats INTEGER NOT NULL DEFAULT 0,
+        msg_id TEXT NOT NULL DEFAULT '',
+        not_before INTEGER NOT NULL DEFAULT 0,
+        why TEXT NOT NULL DEFAULT '',
+        at INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX outbox_open ON outbox (account, chat, topic, seq)
+        WHERE state IN ('new', 'sending');
+    CREATE INDEX outbox_old ON outbox (at) WHERE state IN ('sent', 'dead');
+
+    CREATE TABLE msgmap (
+        account TEXT NOT NULL,
+        chat TEXT NOT NULL,
+        msg_id TEXT NOT NULL,
+        conversation TEXT NOT NULL,
+        event_id TEXT NOT NULL,
+        part INTEGER NOT NULL,
+        PRIMARY KEY (account, chat, msg_id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX msgmap_by_event ON msgmap (conversation, event_id);
+
+    CREATE TABLE person (
+        account TEXT NOT NULL,
+        user_id TEXT NOT NULL,
+        role TEXT NOT NULL,
+        agents TEXT NOT NULL,
+        name TEXT NOT NULL,
+        added INTEGER NOT NULL,
+        revoked INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY (account, user_id)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE paircode (
+        hash BLOB PRIMARY KEY,
+        account TEXT NOT NULL,
+        role TEXT NOT NULL,
+        agents TEXT NOT NULL,
+        conversation TEXT NOT NULL,
+        expires INTEGER NOT NULL,
+        used_by TEXT NOT NULL DEFAULT ''
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE gate (
+        account TEXT NOT NULL,
+        chat TEXT NOT NULL,
+        until INTEGER NOT NULL,
+        PRIMARY KEY (account, chat)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE audit (
+        n INTEGER PRIMARY KEY,
+        at INTEGER NOT NULL,
+        account TEXT NOT NULL,
+        who TEXT NOT NULL,
+        what TEXT NOT NULL,
+        detail TEXT NOT NULL
+    ) STRICT;
+    """,
+)
