@@ -17,7 +17,7 @@ from aios_bots.core.policy import Act, Reason, Ruling, rule
 from tests.clock import Clock
 
 ROLES = [None, *Role]
-TALKING = {Kind.MESSAGE, Kind.EDIT, Kind.REACTION, Kind.STOP}
+TALKING = (Kind.MESSAGE, Kind.EDIT, Kind.REACTION, Kind.STOP)
 
 
 def update(
@@ -103,7 +103,7 @@ def test_in_a_group_the_bot_must_be_meant(role: Role, kind: Kind) -> None:
     assert rule(update(kind, text="/status", addressed=False), Role.OWNER).act is Act.TAKE
 
 
-@pytest.mark.parametrize(("kind", "role"), list(product(TALKING | {Kind.BUTTON}, Role)))
+@pytest.mark.parametrize(("kind", "role"), list(product((*TALKING, Kind.BUTTON), Role)))
 def test_a_group_that_the_owner_did_not_enable_hears_nothing(kind: Kind, role: Role) -> None:
     asked = update(kind, ChatKind.GROUP)
     assert rule(asked, role, group_on=False, known=True) == Ruling(Act.DROP, Reason.GROUP_OFF)
