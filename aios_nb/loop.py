@@ -12,8 +12,8 @@ import gc
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from contextlib import contextmanager, suppress
+from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from aios_nb.current import program
@@ -99,9 +99,9 @@ class LoopThread:
             )
         loop = self.loop  # not running: say so before there is work to leave undone
         serves = threading.current_thread() is threading.main_thread()
-        future: concurrent.futures.Future[T] | None = None
+        work = _Work(make)
         try:
-            future = asyncio.run_coroutine_threadsafe(make(), loop)
+            future = asyncio.run_coroutine_threadsafe(work.run(), loop)
             while not future.done():
                 if serves and program.attend is not None:
                     program.attend(future)
@@ -109,8 +109,7 @@ class LoopThread:
                     concurrent.futures.wait([future], _POLL_S)
             return future.result()
         except BaseException:
-            if future is not None:
-                future.cancel()
+            work.give_up(loop)
             raise
 
     async def bridge(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -120,6 +119,35 @@ class LoopThread:
             return await make()
         with _WAKING.awake(loop):
             return await asyncio.wrap_future(self.submit(make()))
+
+
+class _Work(Generic[T]):
+    """Work for a loop that can be given up at any moment.
+
+    Its future would not do: an interrupt may come when the work has begun and the future has not
+    been given yet.
+    """
+
+    def __init__(self, make: Callable[[], Coroutine[Any, Any, T]]) -> None:
+        self._make = make
+        self._task: asyncio.Task[Any] | None = None
+        self._given_up = False
+
+    async def run(self) -> T:
+        self._task = asyncio.current_task()
+        if self._given_up:
+            raise asyncio.CancelledError
+        return await self._make()
+
+    def give_up(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Cancel it, begun or not; harmless when it is over."""
+        self._given_up = True
+        with suppress(RuntimeError):  # the loop has ended, and all work with it
+            loop.call_soon_threadsafe(self._cancel)
+
+    def _cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
 
 
 class _Waking:

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -54,6 +55,31 @@ def test_an_interrupt_cancels_the_wait_and_the_work(loop: LoopThread) -> None:
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        loop.sync(work)
+    assert cancelled.wait(10)
+
+
+def test_an_interrupt_in_the_moment_of_handing_over_cancels_the_work_too(
+    loop: LoopThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started, cancelled = threading.Event(), threading.Event()
+    hand_over = asyncio.run_coroutine_threadsafe
+
+    async def work() -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    def interrupted(coroutine: Any, to: asyncio.AbstractEventLoop) -> None:
+        hand_over(coroutine, to)
+        assert started.wait(10)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", interrupted)
     with pytest.raises(KeyboardInterrupt):
         loop.sync(work)
     assert cancelled.wait(10)
