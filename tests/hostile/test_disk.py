@@ -21,9 +21,12 @@ from tests.hostile.nodes import WAIT_S, NodeProcess, environment
 from tests.hostile.test_kill import check_database, check_history, histories, outcome_of
 
 BUSY = -32005
-FILE_LIMIT_BYTES = 1 << 20
-DISK = "4m"
-SPARE_BYTES = 600_000
+FILE_LIMIT_BYTES = 2 << 20
+DISK = "8m"
+SPARE_BYTES = 2_000_000
+"""Room for many rounds of calls: how they fall into batches, and what each costs, is chance."""
+LARGE_CHARS = 600_000
+"""More than what is left when a batch of calls has found no room."""
 AT_ONCE = 16
 CALLS_MOST = 20_000
 TEXT = "x" * 2000
@@ -109,9 +112,9 @@ def test_a_full_disk_loses_nothing_that_was_acknowledged(start, tmp_path, kind):
                 waiting |= {pool.submit(send, next(numbers)) for _ in done}
 
             # It is full for everybody, it says so, and it lives.
-            large = node.answer("chat.send", agent="echo", text="x" * SPARE_BYTES)
+            large = node.answer("chat.send", agent="echo", text="x" * LARGE_CHARS)
             assert large["error"]["code"] == BUSY
-            content = os.urandom(2 << 20)
+            content = os.urandom(2 * FILE_LIMIT_BYTES)
             name = hashlib.sha256(content).hexdigest()
             auth = f"Bearer {node.token}"
             assert node.request("PUT", f"/blobs/{name}", content, Authorization=auth)[0] == 503
