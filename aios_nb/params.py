@@ -13,6 +13,7 @@ from aios_nb.errors import InvalidParams
 Id = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:-]{1,128}$")]
 AgentRef = Annotated[str, Meta(min_length=1, max_length=96)]
 NodeId = Annotated[str, Meta(pattern=r"^[a-z2-7]{32}$")]
+SenderId = Annotated[str, Meta(max_length=170)]
 Title = Annotated[str, Meta(max_length=200)]
 Deadline = Annotated[float, Meta(gt=0, le=DEADLINE_MAX_S)]
 Cursor = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]  # what the database can hold
@@ -135,7 +136,7 @@ class Stream(Params, frozen=True):
 class Post(Params, frozen=True):
     conversation: Id
     text: str
-    sender: Annotated[str, Meta(max_length=170)] | None = None
+    sender: SenderId | None = None
     message_id: Id | None = None
     files: list[FileRef] = []
     deadline_s: Deadline = DEADLINE_DEFAULT_S
@@ -147,6 +148,9 @@ class Answer(Params, frozen=True):
     wait: bool = True
     question: Id | None = None
     """Which question is answered; one that was answered before is not answered again."""
+    sender: SenderId | None = None
+    event_id: Id | None = None
+    """Of the new row. A repeat with the same id adds nothing; so in ``Edit`` and ``React``."""
 
 
 class MessageRef(Params, frozen=True):
@@ -157,12 +161,15 @@ class Edit(Params, frozen=True):
     conversation: Id
     message_id: Id
     text: str
+    event_id: Id | None = None
 
 
 class React(Params, frozen=True):
     conversation: Id
     message_id: Id
     reaction: Annotated[str, Meta(max_length=64)]
+    sender: SenderId | None = None
+    event_id: Id | None = None
 
 
 class Member(Params, frozen=True):

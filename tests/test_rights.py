@@ -21,8 +21,9 @@ import pytest
 
 from aios_nb.access import Caller, Principal
 from aios_nb.agents.definition import describe
+from aios_nb.chat.log import Draft
 from aios_nb.client import RemoteClient, get_file, put_file
-from aios_nb.envelope import Kind, new_id
+from aios_nb.envelope import Kind, Sender, new_id
 from aios_nb.errors import ConnectionLost, InvalidParams, NoSuchAgent, NotAllowed, RpcError
 from aios_nb.wire.methods import METHODS
 from tests import callers
@@ -332,7 +333,7 @@ def test_lists_watches_and_single_conversations_agree_on_who_sees_what(
         conversation.members = set(members)
         await chat.log.save(conversation)
         before = chat.log.cursor
-        await chat._mark(Principal(Caller.OWNER, "o"), conversation, Kind.JOIN, "x")
+        await chat.log.append(conversation, Draft("e", Kind.JOIN, Sender("o", "human"), ref="x"))
         await chat.log.save_touched()
         rows = chat.reader.listing(principal, 1000, None)
         events = chat.reader.since(before, None, principal)
@@ -434,6 +435,26 @@ def test_a_senders_id_must_look_like_one(bridge: Way, owner: Way):
             bridge("chat.post", {**here, "text": "hello", "sender": sender})
     with pytest.raises(InvalidParams):
         owner("chat.post", {**here, "text": "hello", "sender": "token:x"})
+
+
+def test_a_token_reacts_and_answers_for_people_behind_it_alone(bridge: Way, owner: Way):
+    waiting = bridge("chat.send", {"agent": "asks", "text": "x"})
+    assert waiting["status"] == "input_required"
+    here, asked = {"conversation": waiting["conversation"]}, waiting["message_id"]
+    this = {**here, "message_id": asked, "reaction": "+1"}
+    bridge("chat.react", {**this, "sender": "tg:1:3"})
+    answer = {"message_id": asked, "text": "yes", "wait": False}
+    for method, params in (("chat.react", this), ("chat.answer", answer)):
+        with pytest.raises(NotAllowed):
+            bridge(method, {**params, "sender": "sl:1"})
+    with pytest.raises(InvalidParams, match="used before"):
+        bridge("chat.answer", {**answer, "sender": "tg:1:3", "event_id": asked})
+    bridge("chat.answer", {**answer, "sender": "tg:1:3", "event_id": "a1"})
+    said = {row["message_id"]: row["sender"]["id"] for row in rows(bridge, here)}
+    assert said["a1"] == "tg:1:3"
+    assert [row["sender"]["id"] for row in rows(bridge, here) if row["kind"] == "reaction"] == [
+        "tg:1:3"
+    ]
 
 
 def test_a_token_edits_what_people_behind_it_wrote_in_their_name(bridge: Way, owner: Way):

@@ -158,9 +158,13 @@ class Backstage:
         run.deadline = self.loop.time() + seconds
         deadlines.add(run)
 
-    async def answer(self, run: Run, text: str, sender: Sender) -> None:
+    async def answer(
+        self, run: Run, text: str, sender: Sender, event_id: str | None = None
+    ) -> None:
         """Give a waiting run the answer to its question."""
         check_size(text)
+        if event_id in run.conversation.ids:
+            raise InvalidParams(f"the id {event_id} was used before in this conversation")
         answer = run.answer
         question_id = run.question_id
         if answer is None or answer.done():
@@ -185,7 +189,7 @@ class Backstage:
             else:
                 told.set_exception(error)
 
-        said = Draft(new_id("m"), Kind.MESSAGE, sender, text, ref=run.task.message_id)
+        said = Draft(event_id or new_id("m"), Kind.MESSAGE, sender, text, ref=run.task.message_id)
         goes_on = status_draft(run, Status.RUNNING, question=question_id, answer=said.message_id)
         self._log.submit(run.conversation, (said, goes_on), done)
         await told

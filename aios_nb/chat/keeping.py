@@ -12,7 +12,7 @@ from aios_nb.chat.export import export
 from aios_nb.chat.listening import LogWatch
 from aios_nb.chat.log import Draft
 from aios_nb.chat.room import Room
-from aios_nb.envelope import SENDER_ID, Event, Kind, new_id
+from aios_nb.envelope import SENDER_ID, Event, Kind, Sender, new_id
 from aios_nb.errors import Cancelled, InvalidParams, NotAllowed
 from aios_nb.ports import Notices
 
@@ -28,15 +28,14 @@ class Keeping(Room):
         writer = self.reader.sender_of(conversation, params.message_id)
         if writer != principal.id and (principal.is_owner or not principal.speaks_for(writer)):
             raise NotAllowed("only who wrote a message may edit it")
-        return await self._mark(
-            principal, conversation, Kind.EDIT, params.message_id, params.text, writer
-        )
+        draft = _mark(Kind.EDIT, self.voice(principal, writer), params, params.text)
+        return await self._marked(conversation, draft, again=params.event_id is not None)
 
     async def react(self, principal: Principal, params: p.React) -> dict[str, Any]:
         conversation = self._with_message(principal, params.conversation, params.message_id)
-        return await self._mark(
-            principal, conversation, Kind.REACTION, params.message_id, params.reaction
-        )
+        sender = self.voice(principal, params.sender)
+        draft = _mark(Kind.REACTION, sender, params, params.reaction)
+        return await self._marked(conversation, draft, again=params.event_id is not None)
 
     def _with_message(self, principal: Principal, name: str, message_id: str) -> Conversation:
         conversation = self.log.visible(name, principal)
@@ -44,18 +43,24 @@ class Keeping(Room):
             raise InvalidParams(f"no such message in this conversation: {message_id}")
         return conversation
 
-    async def _mark(
-        self,
-        principal: Principal,
-        conversation: Conversation,
-        kind: Kind,
-        ref: str,
-        text: str = "",
-        sender: str | None = None,
+    async def _marked(
+        self, conversation: Conversation, draft: Draft, *, again: bool
     ) -> dict[str, Any]:
-        draft = Draft(new_id("e"), kind, self.voice(principal, sender), text, ref=ref)
+        """Put it into the log. ``again``: its id was chosen by who calls, and may be there."""
+        if not again:
+            return await self._append(conversation, draft)
+        async with conversation.changing():
+            if draft.message_id not in conversation.ids:
+                return await self._append(conversation, draft)
+            there = self.reader.event(conversation, draft.message_id)
+            said = (draft.kind, draft.sender, draft.ref, draft.text)
+            if there is None or (there.kind, there.sender, there.ref, there.text) != said:
+                raise InvalidParams(f"the id {draft.message_id} was used for something else")
+            return _placed(conversation, draft, there.seq)
+
+    async def _append(self, conversation: Conversation, draft: Draft) -> dict[str, Any]:
         seq, _ = await self.log.append(conversation, draft)
-        return {"conversation": conversation.id, "message_id": draft.message_id, "seq": seq}
+        return _placed(conversation, draft, seq)
 
     # Members ---------------------------------------------------------------------------------
 
@@ -72,7 +77,8 @@ class Keeping(Room):
             else:
                 members.add(who)
             await self.log.change(conversation, agents=agents, members=members)
-            return await self._mark(principal, conversation, Kind.JOIN, who)
+            draft = Draft(new_id("e"), Kind.JOIN, self.voice(principal), ref=who)
+            return await self._append(conversation, draft)
 
     async def leave(self, principal: Principal, params: p.Member) -> dict[str, Any]:
         conversation = self.log.visible(params.conversation, principal)
@@ -85,7 +91,8 @@ class Keeping(Room):
                 agents=[agent for agent in conversation.agents if agent != who],
                 members=conversation.members - {who},
             )
-            return await self._mark(principal, conversation, Kind.LEAVE, who)
+            draft = Draft(new_id("e"), Kind.LEAVE, self.voice(principal), ref=who)
+            return await self._append(conversation, draft)
 
     async def _member(
         self, who: str, principal: Principal, conversation: Conversation | None = None
@@ -163,6 +170,14 @@ class Keeping(Room):
             page, more = self.reader.history(conversation, events[-1].seq if events else 0)
             events += page
         return export(conversation, events, params.format)
+
+
+def _mark(kind: Kind, sender: Sender, params: p.Edit | p.React, text: str) -> Draft:
+    return Draft(params.event_id or new_id("e"), kind, sender, text, ref=params.message_id)
+
+
+def _placed(conversation: Conversation, draft: Draft, seq: int) -> dict[str, Any]:
+    return {"conversation": conversation.id, "message_id": draft.message_id, "seq": seq}
 
 
 def _is_agent(who: str) -> bool:

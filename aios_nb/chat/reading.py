@@ -154,6 +154,13 @@ class Reader:
         rows = self._read(f"{_FIELDS} WHERE e.cursor = ?", (cursor,))
         return to_event(rows[0]) if rows else None
 
+    def event(self, conversation: Conversation, message_id: str) -> Event | None:
+        rows = self._read(
+            f"{_FIELDS} WHERE e.conversation = ? AND e.message_id = ?",
+            (conversation.n, message_id),
+        )
+        return to_event(rows[0]) if rows else None
+
     def seq_of(self, conversation: Conversation, message_id: str) -> int:
         return self._one(conversation, message_id, "seq") or 0
 

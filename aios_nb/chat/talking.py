@@ -103,7 +103,8 @@ class Talking(Room):
     async def answer(self, principal: Principal, params: p.Answer) -> dict[str, Any]:
         run = self._waiting(principal, params.message_id, params.question)
         if params.question is None or params.question not in run.answered:
-            await self.exchange.backstage.answer(run, params.text, self._answerer(run, principal))
+            sender = self._answerer(run, principal, params.sender)
+            await self.exchange.backstage.answer(run, params.text, sender, params.event_id)
         if not params.wait:
             return results.accepted(run)
         await run.settled()
@@ -192,9 +193,9 @@ class Talking(Room):
             self.exchange.orphans.found_run(found)
         return found
 
-    def _answerer(self, run: Run, principal: Principal) -> Sender:
+    def _answerer(self, run: Run, principal: Principal, sender: str | None) -> Sender:
         """Who answers: at a remote home, whoever asked."""
-        return run.task.sender if principal.is_node else self.voice(principal)
+        return run.task.sender if principal.is_node else self.voice(principal, sender)
 
     def _waiting(self, principal: Principal, message_id: str, question: str | None) -> Run:
         """The run that asks; or, if that very question was answered before, the one that did."""

@@ -221,6 +221,21 @@ def test_edits_and_reactions_are_rows_of_their_own(make_site: MakeSite) -> None:
     assert rows[0]["text"] == "frist"
 
 
+def test_a_mark_with_an_id_of_its_own_is_made_once(make_site: MakeSite) -> None:
+    site = make_site(upper)
+    sent = say(site, "frist")
+    this = {"conversation": sent["conversation"], "message_id": sent["message_id"]}
+    marks = {"chat.edit": {"text": "first"}, "chat.react": {"reaction": "👍"}}
+    for method, what in marks.items():
+        made = site.call(method, **this, **what, event_id=method)
+        assert made["message_id"] == method
+        assert site.call(method, **this, **what, event_id=method) == made
+        with pytest.raises(InvalidParams, match="something else"):
+            site.call(method, **this, **dict.fromkeys(what, "other"), event_id=method)
+    rows = site.history(sent["conversation"])
+    assert [row["message_id"] for row in rows[2:]] == list(marks)
+
+
 def test_agents_are_shown_the_edited_text(make_site: MakeSite) -> None:
     async def recall(text: str, ctx: Any) -> str:
         return ctx.messages[0].text
