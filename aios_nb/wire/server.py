@@ -237,13 +237,12 @@ class Server:
         self, door: Door, request: web.BaseRequest, who: Principal
     ) -> web.StreamResponse:
         connection = cast("Connection", request.protocol)
-        body = await self._body(request, connection)
-        if body is None or who.id in self._shut_out:
-            return refused(self._too_large if body is None else WRONG_TOKEN)
+        body = await self._body(request, connection, who)
+        if isinstance(body, Refusal):
+            return refused(body)
         if who is ANYONE and not self._guard.may_read(body.count(b"[") + body.count(b"{")):
             return refused(TOO_MANY)
-        answering = asyncio.ensure_future(door.answer(request, who, body))
-        return await connection.while_there(answering)
+        return await connection.while_there(door.answer(request, who, body))
 
     # JSON-RPC -------------------------------------------------------------------------
 
@@ -258,16 +257,9 @@ class Server:
             and sent_as.lower().startswith(_FORM_TYPES)
         ):
             return refused(_NOT_JSON)
-        payload = request.content
-        if payload.is_eof():
-            body = payload.read_nowait(-1)
-            if len(body) > self._limits.body_bytes:
-                return refused(self._too_large)
-        else:
-            read = await self._body(request, connection)
-            if read is None or who.id in self._shut_out:
-                return refused(self._too_large if read is None else WRONG_TOKEN)
-            body = read
+        body = await self._body(request, connection, who)
+        if isinstance(body, Refusal):
+            return refused(body)
         accepts = headers.get("Accept")
         if accepts is not None and "text/event-stream" in accepts:
             return await self._stream(request, who, body)
@@ -281,11 +273,17 @@ class Server:
             return refused(WRONG_TOKEN)
         return json_reply(request, answer) if answer else nothing()
 
-    async def _body(self, request: web.BaseRequest, connection: Connection) -> bytes | None:
-        """A body that has not come in one piece; None when it is too large."""
+    async def _body(
+        self, request: web.BaseRequest, connection: Connection, who: Principal
+    ) -> bytes | Refusal:
+        """All of it; most bodies come with their head. Waiting, a caller may be shut out."""
         most = self._limits.body_bytes
+        payload = request.content
+        if payload.is_eof():
+            body = payload.read_nowait(-1)
+            return body if len(body) <= most else self._too_large
         if (request.content_length or 0) > most:
-            return None
+            return self._too_large
         await _continue(request)
         connection.expect(self._limits.body_wait_s)
         parts = bytearray()
@@ -293,9 +291,9 @@ class Server:
             parts += chunk
             if len(parts) > most:
                 connection.due = None
-                return None
+                return self._too_large
         connection.due = None
-        return bytes(parts)
+        return WRONG_TOKEN if who.id in self._shut_out else bytes(parts)
 
     async def _stream(
         self, request: web.BaseRequest, who: Principal, body: bytes

@@ -27,7 +27,10 @@ class Completion:
         }  # fmt: skip
 
     async def complete(self, caller: Principal, ref: Any, name: str, typed: str) -> dict[str, Any]:
-        """The values that begin with what was typed, or at least contain it."""
+        """The values that begin with what was typed, or at least have it in their name.
+
+        Not behind the ``@``: the ids of nodes are random letters, among which one finds anything.
+        """
         target = getattr(ref, "name", None) or getattr(ref, "uri", None)
         if (target in _AGENTS and name == "id") or (target == "ask_agent" and name == "agent"):
             known = await self._agents(caller)
@@ -37,8 +40,8 @@ class Completion:
             known = []
         typed = typed.lower()
         begins = [value for value in known if value.lower().startswith(typed)]
-        within = [value for value in known if typed in value.lower() and value not in begins]
-        found = begins + within
+        within = [value for value in known if typed in value.lower().partition("@")[0]]
+        found = list(dict.fromkeys(begins + within))
         return {
             "completion": {
                 "values": found[:MOST], "total": len(found), "hasMore": len(found) > MOST,

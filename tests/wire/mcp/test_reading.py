@@ -86,6 +86,7 @@ def test_ids_are_completed_from_what_the_caller_may_see(shared, era):
                 for ref, name, value in (
                     (agent, "id", "ad"),
                     (agent, "id", "diary"),
+                    (agent, "id", node[3:8]),
                     (prompt, "agent", "TALK"),
                     (prompt, "question", "x"),
                     (talk, "id", opened[:20]),
@@ -94,9 +95,9 @@ def test_ids_are_completed_from_what_the_caller_may_see(shared, era):
 
     node = shared.site.node.node_id
     opened, values = asyncio.run(main(None))
-    assert values == [[f"adder@{node}"], [f"diary@{node}"], [f"talker@{node}"], [], [opened]]
+    assert values == [[f"adder@{node}"], [f"diary@{node}"], [], [f"talker@{node}"], [], [opened]]
     _, values = asyncio.run(main(""))
-    assert values == [[f"adder@{node}"], [], [f"talker@{node}"], [], []]
+    assert values == [[f"adder@{node}"], [], [], [f"talker@{node}"], [], []]
 
 
 @ERAS
