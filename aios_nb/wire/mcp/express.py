@@ -36,46 +36,46 @@ _STREAM_HEADERS = {**HEADERS, "Content-Type": "text/event-stream", "X-Accel-Buff
 _OK = 200
 
 
-class _Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    pass
+class Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """Of a request that is as it should be, and has nothing else in it."""
 
 
-class _Elicitation(_Part, frozen=True):
+class _Elicitation(Part, frozen=True):
     form: dict[str, Any] | None = None
     url: dict[str, Any] | None = None
 
 
-class _Sampling(_Part, frozen=True):
+class _Sampling(Part, frozen=True):
     context: dict[str, Any] | None = None
     tools: dict[str, Any] | None = None
 
 
-class _Capabilities(_Part, frozen=True):
+class _Capabilities(Part, frozen=True):
     elicitation: _Elicitation | None = None
     sampling: _Sampling | None = None
-    roots: _Part | None = None
+    roots: Part | None = None
 
 
-class _Client(_Part, frozen=True):
+class _Client(Part, frozen=True):
     name: str
     version: str
     title: str | UnsetType = UNSET
     description: str | UnsetType = UNSET
 
 
-class _Meta(_Part, frozen=True):
+class _Meta(Part, frozen=True):
     version: Literal["2026-07-28"] = msgspec.field(name=f"{_PREFIX}protocolVersion")
     capabilities: _Capabilities = msgspec.field(name=f"{_PREFIX}clientCapabilities")
     client: _Client | UnsetType = msgspec.field(default=UNSET, name=f"{_PREFIX}clientInfo")
 
 
-class _Params(_Part, frozen=True):
+class _Params(Part, frozen=True):
     name: Literal["agent_send"]
     arguments: Send
     meta: _Meta = msgspec.field(name="_meta")
 
 
-class _Request(_Part, frozen=True):
+class _Request(Part, frozen=True):
     jsonrpc: Literal["2.0"]
     id: int | str
     method: Literal["tools/call"]
@@ -90,16 +90,25 @@ class _Context:
     """What ``Sending`` asks of a request. Takes the place of the SDK's own."""
 
     method = METHOD
-    protocol_version = ERA
     can_send_request = False
     request_state = input_responses = None
 
-    def __init__(self, call: _Request, caller: Principal) -> None:
-        self.request_id = call.id
-        self.client_capabilities = call.params.meta.capabilities
-        self.params = {"name": NAME, "arguments": msgspec.to_builtins(call.params.arguments)}
+    def __init__(
+        self, id_: int | str, arguments: Send, caller: Principal, version: str, capabilities: Any
+    ) -> None:
+        self.request_id = id_
+        self.protocol_version = version
+        self.client_capabilities = capabilities
+        self.params = {"name": NAME, "arguments": msgspec.to_builtins(arguments)}
         self.scope = {KEY: caller}
         self.session = self.request = self
+
+
+def context_of(
+    id_: int | str, arguments: Send, caller: Principal, version: str, capabilities: Any = None
+) -> Any:
+    """The request as ``Sending`` wants it, without the SDK."""
+    return _Context(id_, arguments, caller, version, capabilities)
 
 
 class Express:
@@ -137,21 +146,16 @@ class Express:
     async def answer(
         self, request: web.BaseRequest, caller: Principal, call: _Request
     ) -> web.StreamResponse:
-        waiting = _Waiting(request)
+        waiting = Waiting(request)
         try:
             told, status = await self._told(caller, call)
         finally:
             waiting.end()
-        said = _encode({"jsonrpc": "2.0", "id": call.id, **told})
-        if waiting.stream is not None:
-            waiting.stream.push(b"event: message\r\ndata: %b\r\n\r\n" % said, last=True)
-            return waiting.stream
-        if status == _OK:
-            return json_reply(request, said)
-        return web.Response(status=status, body=said, headers=JSON_HEADERS)
+        return told_to(request, waiting, call.id, told, status)
 
     async def _told(self, caller: Principal, call: _Request) -> tuple[dict[str, Any], int]:
-        ctx = _Context(call, caller)
+        params = call.params
+        ctx = context_of(call.id, params.arguments, caller, ERA, params.meta.capabilities)
         try:
             try:
                 result = await self._sending.send(ctx, caller, call.params.arguments, ctx)
@@ -173,8 +177,8 @@ class Express:
         return dict(sealed)  # type: ignore[arg-type]
 
 
-class _Waiting:
-    """Looks at the clock while an agent works."""
+class Waiting:
+    """Looks at the clock while an agent works; a client that waits long gets a stream."""
 
     def __init__(self, request: web.BaseRequest) -> None:
         self._request = request
@@ -190,3 +194,20 @@ class _Waiting:
 
     def end(self) -> None:
         self._timer.cancel()
+
+
+def told_to(
+    request: web.BaseRequest,
+    waiting: Waiting,
+    id_: int | str,
+    told: dict[str, Any],
+    status: int = _OK,
+) -> web.StreamResponse:
+    """The answer: by itself, or as the last event of a stream that was begun meanwhile."""
+    said = _encode({"jsonrpc": "2.0", "id": id_, **told})
+    if waiting.stream is not None:
+        waiting.stream.push(b"event: message\r\ndata: %b\r\n\r\n" % said, last=True)
+        return waiting.stream
+    if status == _OK:
+        return json_reply(request, said)
+    return web.Response(status=status, body=said, headers=JSON_HEADERS)

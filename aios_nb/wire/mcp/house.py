@@ -30,6 +30,7 @@ from aios_nb.wire.mcp.callers import KEY, who
 from aios_nb.wire.mcp.completion import Completion
 from aios_nb.wire.mcp.express import Express
 from aios_nb.wire.mcp.fixed import Fixtures
+from aios_nb.wire.mcp.insession import InSession
 from aios_nb.wire.mcp.news import Announcing
 from aios_nb.wire.mcp.prompts import Prompts
 from aios_nb.wire.mcp.resources import Resources
@@ -38,7 +39,7 @@ from aios_nb.wire.mcp.sending import Sending
 from aios_nb.wire.mcp.server import KINDS, NAME, Everywhere, McpServer
 from aios_nb.wire.mcp.sessions import IDLE_S, Session, Sessions
 from aios_nb.wire.mcp.tools import Tools
-from aios_nb.wire.replies import refused
+from aios_nb.wire.replies import HEADERS, refused
 
 SESSION, VERSION = "Mcp-Session-Id", "MCP-Protocol-Version"
 LISTS = frozenset({"tools/list", "prompts/list", "resources/list", "resources/templates/list"})
@@ -95,6 +96,7 @@ class House:
             max_sessions=None,  # ``Sessions`` counts, for each caller
         )
         self._brief = Brief(self._server)
+        self._in_session = InSession(self._sending)
         self._plain = StreamableHTTPSessionManager(
             self._server,
             json_response=True,
@@ -160,10 +162,8 @@ class House:
         session = self._sessions.get(id_)
         if session is None or session.who.id != caller.id:
             return await answered(app, request, body, scope)  # the SDK knows what to say
-        if (look := self._brief.in_session(request, session, body)) is not None:
-            self._sessions.touch(session)
-            if (told := await self._brief.answer(request, caller, look)) is not None:
-                return told
+        if (told := await self._shortly(request, session, caller, body)) is not None:
+            return told
         self._sessions.begin(session)
         try:
             return await answered(app, request, body, scope)
@@ -171,6 +171,25 @@ class House:
             self._sessions.end(session)
             if request.method == "DELETE":
                 self._sessions.gone(id_)
+                self._in_session.end(id_)
+
+    async def _shortly(
+        self, request: web.BaseRequest, session: Session, caller: Principal, body: bytes
+    ) -> web.StreamResponse | None:
+        """The answer, where it needs nothing of the SDK's session."""
+        if (call := self._in_session.read(request, session, body)) is not None:
+            session.busy += 1
+            try:
+                return await self._in_session.answer(request, session, caller, call)
+            finally:
+                session.busy -= 1
+                self._sessions.touch(session)
+        if self._in_session.cancels(session, body):
+            return web.Response(status=202, headers=HEADERS)
+        if (look := self._brief.in_session(request, session, body)) is None:
+            return None
+        self._sessions.touch(session)
+        return await self._brief.answer(request, caller, look)
 
     def _is_plain(self, request: web.BaseRequest) -> bool:
         """By what the headers say; the SDK refuses a request whose body says something else."""
@@ -207,6 +226,7 @@ class House:
 
     async def _ended(self, session: Session) -> None:
         """End a session in the way its own client would."""
+        self._in_session.end(session.id)
         asked = False
 
         async def receive() -> Message:

@@ -11,7 +11,8 @@ import aiohttp
 import pytest
 
 from aios_nb.wire.mcp.express import Express
-from tests.wire.mcp.conftest import PREFIX, modern, routing
+from aios_nb.wire.mcp.insession import InSession
+from tests.wire.mcp.conftest import PREFIX, WAIT_S, call, modern, routing
 
 CALL = routing("tools/call", "agent_send")
 
@@ -116,3 +117,101 @@ def test_a_version_in_the_body_alone_is_not_enough(shared, taken):
     status, _, told = send(shared, body)
     assert taken == [False]
     assert (status, told["error"]["code"]) == (400, -32020)
+
+
+# Older clients ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def taken_in_session(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """For each request in a session, whether it went the short way."""
+    ways: list[bool] = []
+    read = InSession.read
+
+    def looked(self: InSession, *request: Any) -> Any:
+        call = read(self, *request)
+        ways.append(call is not None)
+        return call
+
+    monkeypatch.setattr(InSession, "read", looked)
+    return ways
+
+
+def older(arguments: Any, id_: Any = 7, **more: Any) -> dict[str, Any]:
+    return call("tools/call", {"name": "agent_send", "arguments": arguments, **more}, id_)
+
+
+def in_session(door: Any, *bodies: dict[str, Any], **capabilities: Any) -> list[Any]:
+    async def main() -> list[Any]:
+        async with aiohttp.ClientSession() as session:
+            headers = await door.legacy_session(session, **capabilities)
+            return [await door.post(session, body, headers) for body in bodies]
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"agent": "adder", "text": "1 2"},
+        {"agent": "painter", "text": "é"},
+        {"agent": "nobody", "text": "x"},
+        {"agent": "adder", "text": "1", "conversation": "c-guessed"},
+        {"agent": "asker", "text": "x"},
+    ],
+)
+def test_both_ways_answer_an_older_client_alike(shared, taken_in_session, arguments):
+    bodies = older(arguments), older(arguments, _meta={"example.org/more": 1})
+    short, long = in_session(shared, *bodies)
+    assert taken_in_session[-2:] == [True, False]
+    assert short[0] == long[0] == 200
+    assert (short[1]["Content-Type"], long[1]["Content-Type"]) == (
+        "application/json",
+        "text/event-stream",
+    )
+    assert alike(short[2]) == alike(long[2])
+
+
+def test_an_older_client_that_shows_forms_or_progress_has_a_stream(shared, taken_in_session):
+    sums = {"agent": "adder", "text": "1 2"}
+    in_session(shared, older(sums), elicitation={})
+    in_session(shared, older(sums, _meta={"progressToken": 1}))
+    assert True not in taken_in_session
+
+
+def test_an_older_client_stops_what_it_asked(door, taken_in_session):
+    async def main() -> Any:
+        async with aiohttp.ClientSession() as session:
+            headers = await door.legacy_session(session)
+            asked = older({"agent": "slow", "text": "x"}, "s-1")
+            asking = asyncio.create_task(door.post(session, asked, headers))
+            await asyncio.to_thread(door.slow.started.wait, WAIT_S)
+            for which in ("another", "s-1"):
+                params = {"requestId": which}
+                note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+                assert (await door.post(session, note, headers))[0] == 202
+            status, _, told = await asking
+            after = await door.post(session, older({"agent": "adder", "text": "3 4"}), headers)
+            return status, told, after[2]["result"]["structuredContent"]["text"]
+
+    status, told, after = asyncio.run(main())
+    assert taken_in_session[-1] is True
+    assert (status, told["error"]["code"], told["id"]) == (200, -32800, "s-1")
+    assert door.slow.stopped.wait(WAIT_S)
+    assert after == "7"
+
+
+def test_an_older_client_that_goes_away_stops_nothing(door):
+    async def main() -> None:
+        async with aiohttp.ClientSession() as session:
+            headers = await door.legacy_session(session)
+            asked = older({"agent": "slow", "text": "x"})
+            asking = asyncio.create_task(door.post(session, asked, headers))
+            await asyncio.to_thread(door.slow.started.wait, WAIT_S)
+            asking.cancel()
+        async with aiohttp.ClientSession() as session:  # the node has heard of the end by now
+            await door.post(session, older({"agent": "adder", "text": "1"}), headers)
+
+    asyncio.run(main())
+    assert not door.slow.stopped.is_set()
+    assert [door.status(talk) for talk in door.conversations()][-1] in {"accepted", "running"}
