@@ -149,6 +149,7 @@ class Keeping(Room):
             "conversation": conversation.id,
             "title": conversation.title,
             "agents": conversation.agents,
+            "members": sorted(conversation.members),
             "messages": events,
             "more": more,
         }

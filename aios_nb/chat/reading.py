@@ -299,12 +299,13 @@ class Reader:
         where += seen
         params += whose
         rows = self._read(
-            "SELECT n, id, title, agents, parent, opener, created, touched FROM conversations"
+            "SELECT n, id, title, agents, members, parent, opener, created, touched"
+            " FROM conversations"
             f" WHERE {where} ORDER BY touched DESC, n DESC LIMIT ?",
             (*params, limit),
         )
         found = []
-        for n, conversation_id, title, agents, parent, opener, created, touched in rows:
+        for n, conversation_id, title, agents, members, parent, opener, created, touched in rows:
             last = self._read(
                 "SELECT seq, text, at FROM events WHERE conversation = ? AND kind = 'message'"
                 " ORDER BY seq DESC LIMIT 1",
@@ -316,6 +317,7 @@ class Reader:
                     "conversation": conversation_id,
                     "title": first,
                     "agents": _decode(agents),
+                    "members": sorted(_decode(members)),
                     "parent": parent,
                     "opener": opener,
                     "created_at": iso_ms(created),
