@@ -187,10 +187,14 @@ class Waiting:
         self._timer = self._loop.call_later(PING_S, self._ping)
 
     def _ping(self) -> None:
+        self.begin().push(b": ping\r\n\r\n")
+        self._timer = self._loop.call_later(PING_S, self._ping)
+
+    def begin(self) -> Stream:
+        """The stream, from now on the way of the answer."""
         if self.stream is None:
             self.stream = Stream(self._request, _OK, _STREAM_HEADERS)
-        self.stream.push(b": ping\r\n\r\n")
-        self._timer = self._loop.call_later(PING_S, self._ping)
+        return self.stream
 
     def end(self) -> None:
         self._timer.cancel()

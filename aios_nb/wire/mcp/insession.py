@@ -106,6 +106,7 @@ class InSession:
             if key not in self._cancelled:
                 raise
             task.uncancel()
+            waiting.begin()  # the SDK's client breaks on plain JSON that it does not wait for
             told = {"error": {"code": REQUEST_CANCELLED, "message": "Request cancelled"}}
         finally:
             waiting.end()
