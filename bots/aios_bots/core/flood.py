@@ -23,22 +23,25 @@ PEOPLE_MAX = 10_000
 class Flood:
     """What people sent lately. Strangers get one line a day, and who is too fast is told once."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
+    def __init__(
+        self, clock: Callable[[], float], *, per_min: float = PER_MIN, burst: int = BURST
+    ) -> None:
+        self._clock, self._per_s, self._burst = clock, per_min / 60.0, burst
         self._sent: dict[str, Bucket] = {}
         self._told: set[str] = set()
         self._hello: dict[str, float] = {}
 
-    def rule(self, update: Incoming, waiting: int = 0) -> Ruling | None:
+    def rule(self, update: Incoming, waiting: int = 0, at: float | None = None) -> Ruling | None:
         """Why an update that is allowed is not taken; None: it is.
 
-        ``waiting``: replies that this person waits for.
+        ``waiting``: replies that this person waits for. ``at``: when it was sent, if the app says
+        so: what piled up while we were away was not sent too fast.
         """
-        now, person = self._clock(), update.person
+        now, person = self._clock() if at is None else at, update.person
         if len(self._sent) >= PEOPLE_MAX:
             self._sent = {who: one for who, one in self._sent.items() if not one.full(now)}
             self._told &= self._sent.keys()
-        bucket = self._sent.setdefault(person, Bucket(PER_MIN / 60.0, BURST))
+        bucket = self._sent.setdefault(person, Bucket(self._per_s, self._burst))
         if bucket.wait(now) > 0:
             first = person not in self._told
             self._told.add(person)

@@ -54,6 +54,14 @@ class Inbox:
         )
         return [Update(*row) for row in rows]
 
+    def raw(self, update_id: int) -> str:
+        """What an update said, as long as it is not done."""
+        rows = self._store.read(
+            "SELECT raw FROM inbox WHERE account = ? AND update_id = ?",
+            (self._account, update_id),
+        )
+        return rows[0][0] if rows else ""
+
     def done(self, update_id: int) -> Awaitable[None]:
         """It has had its effect. Its id is kept for a week, what it said is not."""
 

@@ -151,6 +151,16 @@ class Button(msgspec.Struct, frozen=True, gc=False):
     """An id that only the bridge can look up."""
 
 
+class Hit(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One line of what an inline search found; picking it says ``text`` for the person."""
+
+    id: str
+    title: str
+    about: str = ""
+    text: str = ""
+    """Empty: the title."""
+
+
 class Outgoing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One call of an app."""
 
@@ -159,8 +169,10 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     place: Place
     op: Op
     text: str = ""
+    """Of a reaction the emoji; empty takes it back."""
     spans: tuple[Span, ...] = ()
     files: tuple[Attachment, ...] = ()
+    """One at most, ``text`` is its caption: a second file is a second call."""
     reply_to: str = ""
     buttons: tuple[tuple[Button, ...], ...] = ()
     target: str = ""
@@ -171,3 +183,11 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     event_id: str = ""
     part: int = 0
     """Which event of which conversation this shows, and which part of it."""
+    as_file: str = ""
+    """The name of a file to send that holds ``text``."""
+    alert: bool = False
+    """An answer to a button that has to be closed by hand."""
+    silent: bool = False
+    """No sound on the phone."""
+    data: str = ""
+    """Of the answer to an inline search a JSON list of ``Hit``."""

@@ -10,6 +10,7 @@ A state machine on a given clock: whoever drives it makes the calls and sleeps.
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
 from collections.abc import Callable
 from enum import IntEnum
@@ -21,6 +22,8 @@ from aios_bots.core.rates import Bucket, Window
 
 FORGET_ABOVE_CHATS = 256
 """With more, chats that wait for nothing are forgotten."""
+_HAIR_S = 1e-9
+"""A wait so short is none: a clock may not move by it."""
 SPARE_FOR_FINALS = 3
 """Of the global rate and of a group's, previews leave so many; of a private chat's, one."""
 
@@ -49,6 +52,8 @@ class Call(msgspec.Struct, frozen=True):
     chat: str
     rank: Rank
     group: bool = False
+    name: str = ""
+    """Whatever tells this call from others about the same message, for who drives the pacer."""
 
 
 class _Chat:
@@ -60,6 +65,9 @@ class _Chat:
         self.finals: deque[tuple[int, Call]] = deque()
         self.shown: dict[tuple[Rank, str], tuple[int, Call]] = {}
         """Previews and typing, by rank and key."""
+        self.due: float | None = None
+        self.ready: tuple[Rank, int] | None = None
+        """Where the pacer will find it: among those that wait until then, or that may go."""
 
     def first(self) -> tuple[Rank, int, Call] | None:
         if self.finals:
@@ -89,7 +97,10 @@ class Pacer:
         self._rates = rates or Rates()
         self._all = Window(self._rates.all_per_s, 1.0)
         self._chats: dict[str, _Chat] = {}
+        self._forget_at = FORGET_ABOVE_CHATS
         self._numbers = count()
+        self._ready: list[tuple[Rank, int, str]] = []
+        self._later: list[tuple[float, str]] = []
 
     def put(self, call: Call) -> bool:
         """Let a call wait for its turn. False: it is not wanted now, and is forgotten."""
@@ -98,42 +109,93 @@ class Pacer:
         if call.rank is Rank.FINAL:
             chat.finals.append((next(self._numbers), call))
             chat.shown.pop((Rank.PREVIEW, call.key), None)  # what is final needs no preview
+            self._place(call.chat, chat, now)
             return True
         if now < chat.until or any(one.key == call.key for _, one in chat.finals):
             return False
         place = (call.rank, call.key)
         number = chat.shown[place][0] if place in chat.shown else next(self._numbers)
         chat.shown[place] = (number, call)
+        self._place(call.chat, chat, now)
         return True
 
     def take(self) -> Call | None:
         """The next call to make now, which counts from now; None if all have to wait."""
         now = self._clock()
-        best: tuple[Rank, int, Call] | None = None
-        for chat in self._chats.values():
-            first = chat.first()
-            if first is None or chat.wait(now, first[0]) > 0:
-                continue
-            if best is None or first[:2] < best[:2]:
-                best = first
-        if best is None or self._all.wait(now, _spare(best[0])) > 0:
+        self._settle(now)
+        found = self._first_ready()
+        if found is None:
             return None
-        call = best[2]
-        chat = self._chats[call.chat]
+        chat, (rank, _, call) = found
+        if self._all.wait(now, _spare(rank)) > 0:
+            return None
+        heapq.heappop(self._ready)
+        chat.ready = None
         chat.pop(call)
         chat.rate.take(now)
         self._all.take(now)
+        self._place(call.chat, chat, now)
         return call
 
     def wait(self) -> float | None:
         """Seconds until ``take`` may give something; None while nothing waits."""
         now = self._clock()
-        waits = [
-            max(chat.wait(now, first[0]), self._all.wait(now, _spare(first[0])))
-            for chat in self._chats.values()
-            if (first := chat.first()) is not None
-        ]
+        self._settle(now)
+        waits: list[float] = []
+        found = self._first_ready()
+        if found is not None:
+            waits.append(self._all.wait(now, _spare(found[1][0])))
+        if self._later:
+            waits.append(max(self._later[0][0] - now, self._all.wait(now)))
         return min(waits, default=None)
+
+    # A chat that has something to go is in one of two heaps: where it is found costs the same with
+    # ten chats and with ten thousand. What changes is added anew, and the old entry, which the
+    # chat does not confirm, is dropped when its turn comes.
+
+    def _place(self, name: str, chat: _Chat, now: float) -> None:
+        """Put a chat where it belongs by what goes first there."""
+        first = chat.first()
+        if first is None:
+            chat.due = chat.ready = None
+            return
+        rank, number, _ = first
+        wait = chat.wait(now, rank)
+        if wait > _HAIR_S:
+            chat.ready = None
+            due = now + wait
+            if chat.due is None or due < chat.due:  # else it is looked at too early, and again
+                chat.due = due
+                heapq.heappush(self._later, (due, name))
+        elif chat.ready != (rank, number):
+            chat.due, chat.ready = None, (rank, number)
+            heapq.heappush(self._ready, (rank, number, name))
+
+    def _settle(self, now: float) -> None:
+        """Look again at the chats that have waited long enough."""
+        later = self._later
+        while later:
+            due, name = later[0]
+            chat = self._chats.get(name)
+            current = chat is not None and chat.due == due
+            if current and due > now + _HAIR_S:
+                return
+            heapq.heappop(later)
+            if chat is not None and current:
+                chat.due = None
+                self._place(name, chat, now)
+
+    def _first_ready(self) -> tuple[_Chat, tuple[Rank, int, Call]] | None:
+        ready = self._ready
+        while ready:
+            rank, number, name = ready[0]
+            chat = self._chats.get(name)
+            if chat is not None and chat.ready == (rank, number):
+                first = chat.first()
+                if first is not None and first[:2] == (rank, number):
+                    return chat, first
+            heapq.heappop(ready)
+        return None
 
     def close(self, chat: str, seconds: float, *, group: bool = False) -> list[Call]:
         """The app said to wait: nothing goes to that chat until then.
@@ -146,13 +208,24 @@ class Pacer:
         found.until = max(found.until, now + seconds)
         dropped = [call for _, call in found.shown.values()]
         found.shown.clear()
+        self._place(chat, found, now)
         return dropped
 
     def again(self, call: Call) -> None:
         """A call that was taken did not get through: it waits again, before all others there."""
-        chat = self._chat(call, self._clock())
+        now = self._clock()
+        chat = self._chat(call, now)
         if call.rank is Rank.FINAL:
             chat.finals.appendleft((-next(self._numbers), call))
+            self._place(call.chat, chat, now)
+
+    def drop(self, call: Call) -> bool:
+        """A preview or typing is not wanted any more; gives whether it still waited."""
+        chat = self._chats.get(call.chat)
+        if chat is None or chat.shown.pop((call.rank, call.key), None) is None:
+            return False
+        self._place(call.chat, chat, self._clock())
+        return True
 
     def forget(self, chat: str) -> list[Call]:
         """Nothing goes there any more; what waited. How often it was called is still known."""
@@ -162,6 +235,7 @@ class Pacer:
         waited = [call for _, call in (*found.finals, *found.shown.values())]
         found.finals.clear()
         found.shown.clear()
+        found.due = found.ready = None
         return waited
 
     def busy(self, chat: str) -> bool:
@@ -183,10 +257,11 @@ class Pacer:
     def _chat(self, call: Call, now: float) -> _Chat:
         found = self._chats.get(call.chat)
         if found is None:
-            if len(self._chats) >= FORGET_ABOVE_CHATS:
+            if len(self._chats) >= self._forget_at:
                 self._chats = {
                     name: chat for name, chat in self._chats.items() if not chat.idle(now)
                 }
+                self._forget_at = max(FORGET_ABOVE_CHATS, 2 * len(self._chats))
             found = self._chats[call.chat] = self._new(group=call.group)
         return found
 

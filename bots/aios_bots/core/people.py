@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -108,10 +109,7 @@ class People:
             " WHERE account = ? AND used_by = '' AND expires > ?",
             (self._account, self._now()),
         )
-        return [
-            Offer(digest, account, Role(role), _names(agents), talk, expires / 1000, used_by)
-            for digest, account, role, agents, talk, expires, used_by in rows
-        ]
+        return [_offer(row) for row in rows]
 
     async def admit(self, offer: Offer, user_id: str, name: str = "") -> bool:
         """Let this person in for that offer; False if somebody else was quicker, or time ran out.
@@ -147,6 +145,28 @@ class People:
 
         return await self._store.write_through(apply)
 
+    def taken(self, digest: bytes, user_id: str) -> Offer | None:
+        """The offer of that code, if this person has used it already: saying it twice is once."""
+        rows = self._store.read(
+            "SELECT hash, account, role, agents, conversation, expires, used_by FROM paircode"
+            " WHERE account = ? AND hash = ? AND used_by = ?",
+            (self._account, digest, user_id),
+        )
+        return _offer(rows[0]) if rows else None
+
+    async def use(self, offer: Offer, user_id: str) -> bool:
+        """This person, who is in already, takes that offer for its conversation alone."""
+
+        def apply(tx: Tx) -> bool:
+            taken = tx.execute(
+                "UPDATE paircode SET used_by = ?"
+                " WHERE hash = ? AND account = ? AND used_by = '' AND expires > ?",
+                (user_id, offer.digest, self._account, self._now()),
+            ).rowcount
+            return taken > 0
+
+        return await self._store.write_through(apply)
+
     # What was tried --------------------------------------------------------------------------
 
     async def note(self, who: str, what: str, detail: str = "") -> None:
@@ -178,6 +198,11 @@ class People:
             (self._account, what, what, _ms(since), limit),
         )
         return [Line(*row) for row in rows]
+
+
+def _offer(row: Sequence[Any]) -> Offer:
+    digest, account, role, agents, talk, expires, used_by = row
+    return Offer(digest, account, Role(role), _names(agents), talk, expires / 1000, used_by)
 
 
 def _ms(seconds: float) -> int:

@@ -18,7 +18,7 @@ NEVER_PEOPLE = {"tg": frozenset({"777000", "1087968824", "136817688"})}
 """Numbers of an app that stand for many: Telegram's linked channels, its anonymous admins, and
 channels that speak in groups."""
 _ID_MAX_CHARS = 20
-_RANK = {None: 0, Role.GUEST: 1, Role.MEMBER: 2, Role.OWNER: 3}
+RANK = {None: 0, Role.GUEST: 1, Role.MEMBER: 2, Role.OWNER: 3}
 
 
 class Act(StrEnum):
@@ -129,7 +129,7 @@ def rule(
         (in_group and not group_on and not opens, Act.DROP, Reason.GROUP_OFF),
         (ours is not None and ours.private and not private, Act.REFUSE, Reason.PRIVATE_ONLY),
         (need.known and not known, Act.DROP, Reason.UNKNOWN_MESSAGE),
-        (_RANK[role] < _RANK[need.least], Act.REFUSE, too_low),
+        (RANK[role] < RANK[need.least], Act.REFUSE, too_low),
         (True, Act.TAKE, Reason.ALLOWED),
     )
     return next(Ruling(act, reason) for holds, act, reason in table if holds)

@@ -55,7 +55,9 @@ STEPS: tuple[str, ...] = (
     ) STRICT;
     CREATE INDEX outbox_open ON outbox (account, chat, topic, seq)
         WHERE state IN ('new', 'sending');
-    CREATE INDEX outbox_old ON outbox (at) WHERE state IN ('sent', 'dead');
+    CREATE INDEX outbox_old ON outbox (at) WHERE state IN ('sent', 'dead', 'uncertain');
+    CREATE INDEX outbox_odd ON outbox (account, state) WHERE state IN ('dead', 'uncertain');
+    CREATE INDEX outbox_again ON outbox (account, op) WHERE repeats > 0;
 
     CREATE TABLE msgmap (
         account TEXT NOT NULL,
@@ -104,5 +106,52 @@ STEPS: tuple[str, ...] = (
         what TEXT NOT NULL,
         detail TEXT NOT NULL
     ) STRICT;
+
+    -- What a button under a message stands for: the app knows only the id. Buttons of one sheet
+    -- are one choice. `used` is the update that pressed it.
+    CREATE TABLE button (
+        id TEXT PRIMARY KEY,
+        account TEXT NOT NULL,
+        person TEXT NOT NULL,
+        sheet TEXT NOT NULL,
+        action BLOB NOT NULL,
+        used TEXT NOT NULL DEFAULT '',
+        at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX button_by_sheet ON button (sheet) WHERE sheet != '';
+    CREATE INDEX button_old ON button (at);
+
+    -- Of an update, a step that the node would take twice: '' when it was begun, then its result.
+    CREATE TABLE step (
+        key TEXT PRIMARY KEY,
+        result TEXT NOT NULL,
+        at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX step_by_result ON step (result);
+    CREATE INDEX step_old ON step (at);
+
+    -- What an agent wants to know: the next message of that person in that place is the answer.
+    CREATE TABLE question (
+        account TEXT NOT NULL,
+        chat TEXT NOT NULL,
+        topic TEXT NOT NULL,
+        question TEXT NOT NULL,
+        conversation TEXT NOT NULL,
+        request TEXT NOT NULL,
+        reply TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        person TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        PRIMARY KEY (account, chat, topic, question)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE mute (
+        account TEXT NOT NULL,
+        chat TEXT NOT NULL,
+        topic TEXT NOT NULL,
+        until INTEGER NOT NULL,
+        missed INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY (account, chat, topic)
+    ) STRICT, WITHOUT ROWID;
     """,
 )

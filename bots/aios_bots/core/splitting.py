@@ -68,16 +68,31 @@ class Parts(msgspec.Struct, frozen=True):
 
 
 def parts_of(
-    markdown: str, *, limit: int = TEXT_UNITS, max_spans: int = SPANS_MAX, least: int = 1
+    markdown: str,
+    *,
+    limit: int = TEXT_UNITS,
+    max_spans: int = SPANS_MAX,
+    least: int = 1,
+    head: str = "",
 ) -> Parts:
     """What to send for what an agent wrote.
 
     ``least``: so many parts are shown already, and stay, even if there is a file.
+    ``head``: a line above it, who says that.
     """
     most = READ_PER_LIMIT * PARTS_MAX * limit
-    rich = from_markdown(markdown[:most])
+    rich = headed(head, from_markdown(markdown[:most]))
     more = len(markdown) > most
     return parts(rich, limit=limit, max_spans=max_spans, least=least, more=more)
+
+
+def headed(head: str, rich: Rich) -> Rich:
+    """The text below a bold line; a blank one stays blank. Nothing in it can undo that line."""
+    if not head or not rich.text.strip():
+        return rich
+    size = units(head)
+    below = (Span(one.kind, one.offset + size + 1, one.length, one.arg) for one in rich.spans)
+    return Rich(f"{head}\n{rich.text}", (Span(SpanKind.BOLD, 0, size), *below))
 
 
 def parts(

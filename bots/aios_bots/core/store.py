@@ -14,11 +14,15 @@ from pathlib import Path
 
 import msgspec
 
+from aios_bots.core.buttons import Buttons
 from aios_bots.core.inbox import Inbox
 from aios_bots.core.model import Place
+from aios_bots.core.mutes import Mutes
 from aios_bots.core.outbox import Outbox
 from aios_bots.core.people import People
+from aios_bots.core.questions import Questions
 from aios_bots.core.schema import STEPS
+from aios_bots.core.steps import Steps
 from aios_nb.store import Store, Tx
 
 _BINDING = "account, chat, topic, conversation, agent, mode, last_seq, parked"
@@ -41,6 +45,11 @@ class Binding(msgspec.Struct, frozen=True):
     parked: str = ""
     """Why nothing goes there now: the bot was blocked or removed."""
 
+    @property
+    def is_watch(self) -> bool:
+        """It is told in short what happens, now and then."""
+        return self.mode is Mode.WATCH
+
 
 class Shown(msgspec.Struct, frozen=True):
     """Which event a message of an app is."""
@@ -58,6 +67,10 @@ class BotStore:
         self.inbox = Inbox(store, account, clock)
         self.outbox = Outbox(store, account, clock)
         self.people = People(store, account, clock)
+        self.questions = Questions(store, account, clock)
+        self.mutes = Mutes(store, account, clock)
+        self.buttons = Buttons(store, account, clock)
+        self.steps = Steps(store, clock)
 
     @classmethod
     def open(cls, path: Path, account: str, clock: Callable[[], float] = time.time) -> BotStore:
@@ -120,6 +133,10 @@ class BotStore:
         found = self._bindings("AND chat = ? AND topic = ?", place.chat, place.topic)
         return found[0] if found else None
 
+    def shows(self, chat: str) -> bool:
+        """Whether any topic of that chat shows something: then its group is enabled."""
+        return bool(self._bindings("AND chat = ? LIMIT 1", chat))
+
     def bindings(self, conversation: str = "") -> list[Binding]:
         """All, or those that show this conversation."""
         if conversation:
@@ -171,6 +188,15 @@ class BotStore:
             (conversation, event_id, self._account, chat),
         )
         return [row[0] for row in rows]
+
+    def parts_of(self, conversation: str, event_id: str, chat: str) -> dict[int, str]:
+        """The same by the number of the part."""
+        rows = self._store.read(
+            "SELECT part, msg_id FROM msgmap WHERE conversation = ? AND event_id = ?"
+            " AND account = ? AND chat = ? ORDER BY part",
+            (conversation, event_id, self._account, chat),
+        )
+        return dict(rows)
 
     # Chats that the app closed -----------------------------------------------------------------
 

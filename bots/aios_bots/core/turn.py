@@ -16,7 +16,17 @@ import msgspec
 
 from aios_bots.core.model import ChatKind, Rich
 from aios_bots.core.spans import rich, units
-from aios_bots.core.splitting import PARTS_MAX, SPANS_MAX, TEXT_UNITS, Parts, beginning, parts_of
+from aios_bots.core.splitting import (
+    PARTS_MAX,
+    READ_PER_LIMIT,
+    SPANS_MAX,
+    TEXT_UNITS,
+    Parts,
+    beginning,
+    headed,
+    parts,
+    parts_of,
+)
 from aios_nb.richtext import Growing, Node
 
 FIRST_CHARS = 30
@@ -55,7 +65,12 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Turn:
-    """One reply to one chat. ``edits``: whether its app can change a message that was sent."""
+    """One reply to one chat. ``edits``: whether its app can change a message that was sent.
+
+    ``head``: the line above it, who says that. ``grace_s``: nothing is begun so soon after the
+    first words; the rest may come at once. ``begun``: so many messages are there already, with
+    nobody knows what in them, because whoever began them was ended.
+    """
 
     def __init__(
         self,
@@ -65,9 +80,13 @@ class Turn:
         limit: int = TEXT_UNITS,
         max_spans: int = SPANS_MAX,
         edits: bool = True,
+        head: str = "",
+        grace_s: float = 0.0,
+        begun: int = 0,
     ) -> None:
         self._every_s = EDIT_S[chat_kind]
         self._limit, self._max_spans, self._edits = limit, max_spans, edits
+        self._head, self._grace_s = head, grace_s
         self._growing = Growing()
         self._room = PARTS_MAX * limit
         """So many characters more can be seen before the reply has ended."""
@@ -79,8 +98,8 @@ class Turn:
         self._ended = False
         self._last: Parts | None = None
         """What the messages will be in the end."""
-        self._shown: list[Rich] = []
-        """What the app was told for each message, and said yes to."""
+        self._shown: list[Rich | None] = [None] * begun
+        """What the app was told for each message, and said yes to. None: nobody knows."""
         self._styled: set[int] = set()
         """The messages that outgrew themselves and have their styles."""
         self._file_sent = False
@@ -102,24 +121,35 @@ class Turn:
         if self._first_at is None and piece.strip():
             self._first_at = now
 
-    def end(self, text: str | None = None) -> None:
-        """The reply is complete. ``text``: what it is, if that may differ from what was fed."""
+    def end(self, text: str | None = None, looks: Rich | None = None) -> None:
+        """The reply is complete. ``text``: what it is, if that may differ from what was fed.
+
+        ``looks``: how the beginning of it looks, with its head, if that is not Markdown.
+        """
         if self._ended:
             return
         self._ended = True
         if text is not None:
             self._texts = [text]
-        self._last = parts_of(
-            self.text,
-            limit=self._limit,
-            max_spans=self._max_spans,
-            least=len(self._shown) + (self._doing is not None and self._doing.do is Do.SEND),
-        )
+        limit, spans = self._limit, self._max_spans
+        least = len(self._shown) + (self._doing is not None and self._doing.do is Do.SEND)
+        if looks is None:
+            self._last = parts_of(
+                self.text, limit=limit, max_spans=spans, least=least, head=self._head
+            )
+        else:
+            more = len(self.text) > READ_PER_LIMIT * PARTS_MAX * limit
+            self._last = parts(looks, limit=limit, max_spans=spans, least=least, more=more)
 
     @property
     def text(self) -> str:
         """All of it, as the agent wrote it."""
         return "".join(self._texts)
+
+    @property
+    def begun(self) -> int:
+        """How many messages of it are there."""
+        return len(self._shown)
 
     @property
     def over(self) -> bool:
@@ -148,6 +178,12 @@ class Turn:
             self._doing = None
             self._called_at = now
 
+    def unsure(self) -> None:
+        """Nobody will say what became of the last step: what it was about is unknown now."""
+        step, self._doing = self._doing, None
+        if step is not None and step.do is Do.EDIT:
+            self._shown[step.part] = None
+
     # What to do ------------------------------------------------------------------------------
 
     def step(self, now: float, *, busy: bool = False) -> Step | None:
@@ -172,7 +208,7 @@ class Turn:
             if self._shown:
                 times += [self._due(busy=busy), self._called_at + STALE_S]
             else:
-                times.append(self._first_at + FIRST_S)
+                times += [self._first_at + self._grace_s, self._first_at + FIRST_S]
         soonest = min((at for at in times if at > now), default=None)
         return None if soonest is None else soonest - now
 
@@ -190,6 +226,8 @@ class Turn:
         return None
 
     def _begin(self, now: float, first_at: float) -> Step | None:
+        if now < first_at + self._grace_s:
+            return None
         if now < first_at + FIRST_S and len(self.text) < FIRST_CHARS:
             return None
         messages = self._so_far()
@@ -209,22 +247,21 @@ class Turn:
                 if wanted != shown:
                     return Step(Do.EDIT, part, wanted, final=True)
             return Step(Do.SEND, part + 1, _plain(messages[part + 1]), final=True)
-        few = abs(len(wanted.text) - len(shown.text)) < GROWN_CHARS
+        before = "" if shown is None else shown.text
+        few = abs(len(wanted.text) - len(before)) < GROWN_CHARS
         if part in self._styled or (few and now < self._called_at + STALE_S):
             return None
-        return Step(Do.EDIT, part, _plain(wanted)) if wanted.text != shown.text else None
+        return Step(Do.EDIT, part, _plain(wanted)) if wanted.text != before else None
 
     def _settle(self) -> Step | None:
         """The next thing that is not yet as it will stay."""
         if self._last is None:
             return None
         messages = self._last.messages
-        if not self._edits and self._shown:
-            messages = (*self._shown, *messages[len(self._shown) :])
         for part, wanted in enumerate(messages):
             if part >= len(self._shown):
                 return Step(Do.SEND, part, wanted, final=True)
-            if self._shown[part] != wanted:
+            if self._edits and self._shown[part] != wanted:
                 return Step(Do.EDIT, part, wanted, final=True)
         if len(self._shown) > len(messages):
             return Step(Do.DELETE, len(self._shown) - 1, final=True)
@@ -237,7 +274,10 @@ class Turn:
             keep, blocks = self._growing.look()
             self._blocks[keep:] = blocks
             self._messages = beginning(
-                rich(self._blocks), limit=self._limit, max_spans=self._max_spans, most=PARTS_MAX
+                headed(self._head, rich(self._blocks)),
+                limit=self._limit,
+                max_spans=self._max_spans,
+                most=PARTS_MAX,
             )
         return self._messages
 

@@ -1,0 +1,1 @@
+"""Chat apps, one module for each."""

@@ -1,0 +1,40 @@
+"""The menu of commands that an app shows, for each kind of chat."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from aios_bots.adapters.telegram.answers import Lost, Refused
+from aios_bots.core.adapter import Absent
+from aios_bots.core.commands import COMMANDS, Command
+from aios_bots.core.pairing import Role
+
+Ask = Callable[[str, dict[str, Any]], Awaitable[bytes]]
+_ABOUT_MAX_CHARS = 256
+
+
+async def set_menu(ask: Ask, owners: Sequence[str] = ()) -> None:
+    """Say which commands there are; the owners' chats show theirs too. Not a must."""
+    private = _menu(lambda command: command.least is not Role.OWNER)
+    scopes: list[tuple[dict[str, Any], list[dict[str, str]]]] = [
+        ({"type": "default"}, private),
+        ({"type": "all_private_chats"}, private),
+        ({"type": "all_group_chats"}, _menu(lambda command: not command.private)),
+        *(({"type": "chat", "chat_id": owner}, _menu(lambda _: True)) for owner in owners),
+    ]
+    for scope, commands in scopes:
+        try:
+            await ask("setMyCommands", {"commands": commands, "scope": scope})
+        except (Absent, Lost):
+            return
+        except Refused:
+            continue  # a chat that is not there any more, a scope that is not known
+
+
+def _menu(fits: Callable[[Command], bool]) -> list[dict[str, str]]:
+    return [
+        {"command": name, "description": command.about[:_ABOUT_MAX_CHARS]}
+        for name, command in COMMANDS.items()
+        if fits(command)
+    ]

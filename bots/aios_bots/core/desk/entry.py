@@ -1,0 +1,96 @@
+"""Coming in: codes, and what somebody is told who has just been let in."""
+
+from __future__ import annotations
+
+from aios_bots.core.commands import said
+from aios_bots.core.desk import house
+from aios_bots.core.desk.refusals import WRONG_CODE
+from aios_bots.core.desk.visit import Visit
+from aios_bots.core.model import Incoming
+from aios_bots.core.pairing import Answer, Offer, code_of, digest_of
+
+WRONG = "wrong code"
+"""In the audit; a bridge that starts again counts those of the last hour."""
+
+
+async def pair(visit: Visit) -> Offer | None:
+    """``/pair CODE`` or ``/start CODE``, by anybody in a private chat; gives what it brought."""
+    command = said(visit.incoming.text)
+    typed = command.rest if command is not None else ""
+    if not typed:
+        visit.say("Send the code with it, such as: /pair ABCD-EFGH")
+        return None
+    offer = await _taken(visit, typed)
+    if offer is None:
+        return None
+    people = visit.office.store.people
+    visit.person = people.get(visit.incoming.sender.id)
+    if visit.person is None:  # put out again in this very moment
+        return None
+    await house.welcome(visit)
+    return offer
+
+
+async def _taken(visit: Visit, typed: str) -> Offer | None:
+    """The offer of a code, and the person let in for it; None: they were told, or nothing is."""
+    incoming, office = visit.incoming, visit.office
+    people, user = office.store.people, incoming.sender.id
+    before = _used_before(visit, typed)
+    if before is not None and people.get(user) is not None:
+        return before
+    answer, offer = office.pairing.redeem(
+        incoming.place.account, incoming.person, incoming.chat_kind, typed, people.offers()
+    )
+    if answer is Answer.SILENT:
+        await people.note(incoming.person, "code not heard")
+        return None
+    if offer is None or not await people.admit(offer, user, incoming.sender.name):
+        await _wrong(visit)
+        return None
+    role = offer.role.value
+    await people.note(incoming.person, "paired", f"{role} {visit.name} {' '.join(offer.agents)}")
+    return offer
+
+
+def _used_before(visit: Visit, typed: str) -> Offer | None:
+    """The same update may come again, after its code was used by it."""
+    code = code_of(typed)
+    if code is None:
+        return None
+    incoming: Incoming = visit.incoming
+    digest = digest_of(incoming.place.account, code)
+    return visit.office.store.people.taken(digest, incoming.sender.id)
+
+
+async def _wrong(visit: Visit) -> None:
+    await visit.office.store.people.note(visit.incoming.person, WRONG, visit.name)
+    visit.say(WRONG_CODE)
+
+
+async def conversation_by_code(visit: Visit, typed: str) -> str | None:
+    """``/join CODE`` by who is in already: where it leads. None: that is no code.
+
+    '' if it leads nowhere, and the person was told. Rights stay as they are.
+    """
+    if code_of(typed) is None:
+        return None
+    incoming, office = visit.incoming, visit.office
+    people = office.store.people
+    before = _used_before(visit, typed)
+    if before is not None and before.conversation:
+        return before.conversation
+    answer, offer = office.pairing.redeem(
+        incoming.place.account, incoming.person, incoming.chat_kind, typed, people.offers()
+    )
+    if answer is Answer.SILENT:
+        await people.note(incoming.person, "code not heard")
+        if not visit.private:
+            visit.say("Please send codes to me in a private chat.")
+    elif offer is not None and not offer.conversation:
+        visit.say("That code leads to no conversation. /pair CODE takes what it gives.")
+    elif offer is None or not await people.use(offer, incoming.sender.id):
+        await _wrong(visit)
+    else:
+        await people.note(incoming.person, "joined by code", offer.conversation)
+        return offer.conversation
+    return ""

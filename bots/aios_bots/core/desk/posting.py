@@ -1,0 +1,181 @@
+"""Passing on: what a person says, changes or answers, as events of a conversation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aios_bots.core.adapter import CallError, Flooded, NotTaken, Unsure
+from aios_bots.core.desk import marks, names, places, quoting, rights
+from aios_bots.core.desk.visit import Visit, cut
+from aios_bots.core.flood import FILE_MAX_BYTES
+from aios_bots.core.model import Attachment, Incoming
+from aios_bots.core.store import Binding, Shown
+from aios_nb.client import put_file
+from aios_nb.errors import InvalidParams
+from aios_nb.richtext import one_line
+
+TURN_S = 3600.0
+"""How long an agent may take; people answer its questions from their pockets."""
+FILES_MAX = 16
+
+
+async def post(visit: Visit, incoming: Incoming, binding: Binding) -> None:
+    """Say it in the conversation, once; or answer what an agent asked there."""
+    text = quoting.spoken(visit, incoming)
+    if not text.strip() and not incoming.files:
+        visit.say("I can pass on words, photos and files; there were none.")
+        return
+    if await _answered(visit, incoming, binding.conversation, text):
+        return
+    text = await _with_context(visit, incoming, binding, text)
+    refusal = await _not_theirs(visit, binding, text)
+    if refusal:
+        visit.say(refusal)
+        return
+    files = await _files(visit, incoming)
+    if files is not None:
+        await _said(visit, incoming, binding.conversation, _within(visit, text), files)
+
+
+async def _said(
+    visit: Visit, incoming: Incoming, talk: str, text: str, files: list[dict[str, Any]]
+) -> None:
+    store, place = visit.office.store, visit.place
+    if not visit.private:
+        await _brought_in(visit, talk)
+    # Before it is said: whoever shows the conversation must know that this place has it.
+    await store.show(place, incoming.msg_id, Shown(talk, incoming.key))
+    try:
+        made = await visit.client.call(
+            "chat.post",
+            conversation=talk,
+            text=text,
+            sender=incoming.person,
+            message_id=incoming.key,
+            files=files,
+            deadline_s=TURN_S,
+        )
+    except InvalidParams as error:
+        now = store.binding(place)
+        here = now is not None and now.conversation == talk
+        if error.message.startswith("no such conversation") and here and visit.private:
+            await store.unbind(place)
+        raise
+    await visit.office.showing.reply_begun(
+        place, visit.client, made["message_id"], made["replies"], talk
+    )
+
+
+async def _answered(visit: Visit, incoming: Incoming, talk: str, text: str) -> bool:
+    """Whether it is the answer that an agent waits for; a question of others is none to us."""
+    store, place = visit.office.store, visit.place
+    question = store.questions.waiting(place, incoming.person, talk)
+    if question is None or not text.strip() or incoming.files or incoming.forwarded:
+        return False
+    await store.show(place, incoming.msg_id, Shown(talk, incoming.key))
+    try:
+        await marks.answer(visit, question, text, incoming.key)
+    except InvalidParams:
+        await store.questions.over(talk, question=question.question)
+        return False
+    await store.questions.over(talk, question=question.question)
+    replies = [{"agent": question.agent, "reply_id": question.reply}]
+    await visit.office.showing.reply_begun(place, visit.client, question.request, replies, talk)
+    return True
+
+
+async def _with_context(visit: Visit, incoming: Incoming, binding: Binding, text: str) -> str:
+    """An answer to an agent is for that agent, one to a person says to what."""
+    shown = None
+    if incoming.reply_to and not incoming.forwarded:
+        shown = visit.office.store.event_of(visit.place.chat, incoming.reply_to)
+    if shown is None or shown.conversation != binding.conversation:
+        return text
+    event = await names.event(visit, shown.conversation, shown.event_id)
+    who = str(event["sender"]["id"]) if event is not None else incoming.person
+    if event is None or who == incoming.person:
+        return text
+    if event["sender"]["type"] == "human":
+        return quoting.reply(names.of(visit, who), str(event["text"]), text)
+    called = rights.mentions(text) or who == binding.agent
+    return text if called or not rights.reaches(visit, who) else f"@{who} {text}"
+
+
+def _within(visit: Visit, text: str) -> str:
+    """The text, calling nobody whom this person may not talk to."""
+    if visit.is_owner or visit.person is None or not visit.person.agents:
+        return text
+    allowed = [name for name in rights.mentions(text) if rights.reaches(visit, name)]
+    return rights.silenced(text, allowed)
+
+
+async def _not_theirs(visit: Visit, binding: Binding, text: str) -> str:
+    """Why a person with certain agents only may not say this here; '' if they may."""
+    person = visit.person
+    if person is None or not person.agents or visit.is_owner:
+        return ""
+    called = rights.mentions(text)
+    if any(rights.reaches(visit, name) for name in called):
+        return ""
+    yours = ", ".join(cut(name.partition("@")[0], 24) for name in person.agents[:5])
+    listed = {row["name"] for row in (await visit.client.call("agents.list"))["agents"]}
+    for name in called:
+        if name.partition("@")[0] in listed:
+            return f"{cut(name, 60)} is not one of your agents: {yours}."
+    if not rights.reaches(visit, binding.agent):
+        return f"You can talk to {yours}; here another agent answers. /chat NAME begins your own."
+    return ""
+
+
+async def _brought_in(visit: Visit, conversation: str) -> None:
+    """In a group everybody who writes is somebody in the conversation."""
+    seat = conversation, visit.incoming.person
+    if seat not in visit.office.seated:
+        await places.join(visit, conversation)
+        visit.office.seated.add(seat)
+
+
+# Files -----------------------------------------------------------------------------------------
+
+
+async def _files(visit: Visit, incoming: Incoming) -> list[dict[str, Any]] | None:
+    """What came with it, at the node; None if it cannot be had, and the person was told."""
+    brought = []
+    for number, file in enumerate(incoming.files[:FILES_MAX], 1):
+        try:
+            content = await visit.office.adapter.fetch(file)
+        except (NotTaken, Flooded, Unsure) as error:
+            raise NotTaken(str(error)) from error  # to look at a file twice does no harm
+        except CallError:
+            visit.say("I could not get that file. Please send it again.")
+            return None
+        if len(content) > FILE_MAX_BYTES:
+            visit.say("That file is too large: 20 MB is the most.")
+            return None
+        mime = one_line(file.mime, 100) or "application/octet-stream"
+        brought.append(await put_file(visit.client, content, _name(file, number), mime))
+    return brought
+
+
+def _name(file: Attachment, number: int) -> str:
+    """A file's name without any folder; a stranger chose it."""
+    name = one_line(file.name.replace("\\", "/").rpartition("/")[2], 100).lstrip(".")
+    return name or f"file-{number}"
+
+
+# Changes ---------------------------------------------------------------------------------------
+
+
+async def edited(visit: Visit) -> None:
+    shown = visit.office.store.event_of(visit.place.chat, visit.incoming.msg_id)
+    if shown is None:
+        return
+    text = quoting.spoken(visit, visit.incoming)
+    if text.strip():
+        await marks.edit(visit, shown, text)
+
+
+async def reacted(visit: Visit) -> None:
+    shown = visit.office.store.event_of(visit.place.chat, visit.incoming.msg_id)
+    if shown is not None:
+        await marks.react(visit, shown, one_line(visit.incoming.data, 64))

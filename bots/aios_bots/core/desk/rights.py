@@ -1,0 +1,149 @@
+"""Which agents and conversations are there for a person, before the node is even asked.
+
+The node says what each of our two connections reaches. Within that, the owner may have given
+somebody certain agents only; and a conversation is for who was brought into it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from aios_bots.core.desk.visit import Visit
+from aios_nb.client import SiteClient
+from aios_nb.errors import InvalidParams, NoSuchAgent
+
+Row = dict[str, Any]
+
+LISTED_MAX = 200
+PARENTS_MAX = 4
+CONCIERGE = "concierge"
+ID_PREFIX_MIN = 6
+_MENTION = re.compile(r"(?<![^\s(\[{,;:!?\"'])@([a-z0-9][a-z0-9_-]{0,47}(?:@[a-z2-7]{12,32})?)")
+"""As a node reads it."""
+
+# Agents ----------------------------------------------------------------------------------------
+
+
+def reaches(visit: Visit, agent: str) -> bool:
+    """Whether this person may talk to that agent: its id, or a name as the node reads it."""
+    person = visit.person
+    if person is None:
+        return False
+    if visit.is_owner or not person.agents:
+        return True
+    name, _, node = agent.partition("@")
+    ours = not node or visit.office.voices.node_id.startswith(node)
+    for given in person.agents:
+        given_name, _, given_node = given.partition("@")
+        if given_name == name and (given_node == node or (not given_node and ours)):
+            return True
+        if given_name == name and given_node and node and given_node.startswith(node):
+            return True
+    return False
+
+
+def meant(visit: Visit, ref: str) -> str:
+    """How the node knows the agent that somebody typed. Raises ``NoSuchAgent``."""
+    typed = ref.strip().removeprefix("@").lower()
+    person = visit.person
+    if person is None or not typed:
+        raise NoSuchAgent(f"no such agent: {ref}", near=[])
+    if visit.is_owner or not person.agents:
+        return typed
+    for given in person.agents:
+        if typed in (given, given.partition("@")[0]):
+            return given
+    if reaches(visit, typed):
+        return typed
+    near = difflib.get_close_matches(typed, person.agents, 3, 0.5) or list(person.agents)
+    raise NoSuchAgent(f"no such agent: {ref}", near=near)
+
+
+async def agents(visit: Visit) -> list[Row]:
+    """The agents of this node that the person may talk to, by name."""
+    rows = (await visit.client.call("agents.list"))["agents"]
+    return [row for row in rows if reaches(visit, row["id"])]
+
+
+async def only_agent(visit: Visit) -> str:
+    """The one agent that somebody has, or the node's concierge; '' if there is a choice."""
+    person = visit.person
+    if person is not None and len(person.agents) == 1 and not visit.is_owner:
+        return person.agents[0]
+    rows = await agents(visit)
+    others = [row for row in rows if row["name"] != CONCIERGE]
+    if len(others) == 1:
+        return str(others[0]["id"])
+    return next((str(row["id"]) for row in rows if row["name"] == CONCIERGE), "")
+
+
+def mentions(text: str) -> list[str]:
+    """The agents that a text calls by @name."""
+    return list(dict.fromkeys(_MENTION.findall(text)))
+
+
+def silenced(text: str, keep: Sequence[str] = ()) -> str:
+    """The text with its @names as mere words: they call nobody, but for those in ``keep``."""
+    return _MENTION.sub(lambda m: m[0] if m[1] in keep else f"`{m[0]}`", text)
+
+
+# Conversations ---------------------------------------------------------------------------------
+
+
+async def conversations(visit: Visit, limit: int = LISTED_MAX) -> list[Row]:
+    """Those that the person may see, last used first."""
+    voices = visit.office.voices
+    by_id: dict[str, Row] = {}
+    for client in (voices.owner, voices.others) if visit.is_owner else (visit.client,):
+        rows = (await client.call("chat.list", limit=limit))["conversations"]
+        by_id |= {row["conversation"]: row for row in rows}
+    found = [row for row in by_id.values() if _sees(visit, row, by_id)]
+    return sorted(found, key=lambda row: str(row["updated_at"]), reverse=True)
+
+
+async def seen_by(visit: Visit, conversation: str) -> SiteClient:
+    """A connection of this person that sees it; for the owner, either. Raises if none does."""
+    voices = visit.office.voices
+    if visit.is_owner:
+        try:
+            await voices.owner.call("chat.history", conversation=conversation, limit=1)
+        except InvalidParams:
+            return voices.others
+    return visit.client
+
+
+def _sees(visit: Visit, row: Row, by_id: dict[str, Row]) -> bool:
+    """The owner all that the bridge sees; others where they are in, and what came of that."""
+    if visit.is_owner:
+        return True
+    for _ in range(PARENTS_MAX):
+        if visit.incoming.person in row["members"]:
+            return True
+        parent = by_id.get(row["parent"] or "")
+        if parent is None:
+            return False
+        row = parent
+    return False
+
+
+async def conversation(visit: Visit, ref: str) -> Row:
+    """The one with that id, or whose id begins so. Raises ``InvalidParams`` if there is none."""
+    typed = ref.strip()
+    found = [
+        row
+        for row in await conversations(visit)
+        if row["conversation"] == typed
+        or (len(typed) >= ID_PREFIX_MIN and row["conversation"].startswith(typed))
+    ]
+    if len(found) == 1:
+        return found[0]
+    if not found and typed:
+        # It may be an old one, far down in the list.
+        client = await seen_by(visit, typed)
+        page = await client.call("chat.history", conversation=typed, limit=1)
+        if visit.is_owner or visit.incoming.person in page["members"]:
+            return page  # type: ignore[no-any-return]
+    raise InvalidParams(f"no such conversation: {typed[:80]}")
