@@ -137,3 +137,15 @@ def test_webhooks_that_telegram_refuses(botapi, client, url, secret, why):
     botapi.settings.public_webhooks_only = True
     with pytest.raises(client.Error, match=f"(?i){why}"):
         client.set_webhook(url=url, secret_token=secret)
+
+
+def test_a_revoked_token_is_unknown_and_gets_no_pushes(botapi, client, ada, door):
+    client.set_webhook(url=door.url, secret_token=SECRET)
+    ada.says("one")
+    botapi.wait(lambda: botapi.bot.updates.confirmed)
+    botapi.revoke()
+    ada.says("two")
+    with pytest.raises(client.Error, match=r"(?i)unauthorized|token"):
+        client.get_me()
+    assert door.texts() == ["one"]
+    assert [update.body["message"]["text"] for update in botapi.bot.updates.pending] == ["two"]

@@ -118,6 +118,10 @@ class BotApi:
 
         return self.run(work)
 
+    def revoke(self, bot: Bot | None = None) -> None:
+        """BotFather takes a token back: nobody knows it, and nothing is pushed any more."""
+        self._wait_for(self._revoke(bot or self.bot))
+
     def person(self, name: str = "Ada", username: str | None = None, **more: Any) -> Person:
         def work() -> Person:
             user = User(more.pop("id", None) or self.world.new_user_id(), name, username, **more)
@@ -195,11 +199,15 @@ class BotApi:
             if connection.transport:
                 _reset(connection.transport)
 
+    async def _revoke(self, bot: Bot) -> None:
+        self.world.bots.pop(bot.token, None)
+        bot.updates.cut()
+        await bot.webhook.close()
+
     async def _close(self) -> None:
         self.faults.clear()
-        for bot in self.world.bots.values():
-            bot.updates.cut()
-            await bot.webhook.close()
+        for bot in list(self.world.bots.values()):
+            await self._revoke(bot)
         await self._runner.cleanup()
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:

@@ -75,9 +75,7 @@ class Webhook:
         tasks = [*self._posts, *([self._task] if self._task else [])]
         for task in tasks:
             task.cancel()
-        for task in tasks:
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _run(self) -> None:
         timeout = aiohttp.ClientTimeout(total=self._settings.webhook_timeout_s)

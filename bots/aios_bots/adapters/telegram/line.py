@@ -7,6 +7,7 @@ address is logged, and it is known for each failure whether the call can have ar
 from __future__ import annotations
 
 import contextlib
+import io
 from typing import Any
 
 import aiohttp
@@ -183,7 +184,9 @@ def _form(data: RequestData | None) -> aiohttp.FormData | dict[str, str] | None:
         return data.json_parameters if data else None
     form = aiohttp.FormData(data.json_parameters)
     for field, (name, content, mime) in data.multipart_data.items():
-        form.add_field(field, content, filename=name, content_type=mime)
+        # As a file it is read piece by piece; as bytes it would hold up the loop.
+        opened = io.BytesIO(content) if isinstance(content, bytes) else content
+        form.add_field(field, opened, filename=name, content_type=mime)
     return form
 
 
