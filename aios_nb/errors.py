@@ -55,7 +55,7 @@ class HomeError(AiosError):
 
 
 class NameTaken(AiosError):
-    """Another running node holds this name."""
+    """Another program holds this name, or bridges this bot."""
 
 
 class NotRunning(AiosError):

@@ -94,6 +94,7 @@ def build() -> argparse.ArgumentParser:
     _talking(commands)
     _keeping(commands)
     _rights(commands)
+    _bridging(commands)
     _simulating(commands)
     return parser
 
@@ -282,6 +283,42 @@ def _guests(commands: _Commands) -> None:
     listed = actions.add("import", "guests:catalog", "what somebody's catalog lists")
     listed.add_argument("url", metavar="URL")
     listed.add_argument("--local", action="store_true", help="it may be on this machine")
+
+
+def _bridging(commands: _Commands) -> None:
+    telegram = commands.add(
+        "telegram",
+        "telegram:run",
+        "bring the node to Telegram, until Ctrl-C; the token is in TELEGRAM_BOT_TOKEN",
+        example="aios-nb telegram   ·   aios-nb telegram pair",
+    )
+    telegram.add_argument(
+        "--api-url", metavar="URL", help="another Bot API server, as http://127.0.0.1:8081/bot"
+    )
+    telegram.add_argument(
+        "--webhook", metavar="URL", help="be told instead of asking; a proxy speaks TLS there"
+    )
+    telegram.add_argument(
+        "--secret-env", metavar="VAR", help="the variable with the webhook's secret (a new one)"
+    )
+    telegram.add_argument(
+        "--port", type=port, default=0, help="where the webhook listens on loopback (the URL's)"
+    )
+    actions = commands.below(telegram)
+    pair = actions.add("pair", "telegram:pair", "make a code that lets somebody in", node=False)
+    pair.add_argument(
+        "--role",
+        choices=("owner", "member", "guest"),
+        help="what they may do (the first is the owner, then members)",
+    )
+    pair.add_argument("--agents", metavar="A,B", help="the only agents for them (all)")
+    pair.add_argument("--conversation", metavar="C", help="where it leads")
+    actions.add("people", "telegram:people", "who is paired", node=False)
+    actions.add("tried", "telegram:tried", "what people did or tried, the newest first", node=False)
+    unpair = actions.add("unpair", "telegram:unpair", "put somebody out", node=False)
+    unpair.add_argument("user", metavar="ID")
+    actions.add("status", "telegram:status", "how the bridge is doing", node=False)
+    actions.add("stop", "telegram:stop", "end it", node=False)
 
 
 def _talking(commands: _Commands) -> None:

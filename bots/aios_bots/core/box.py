@@ -30,6 +30,8 @@ class Word(msgspec.Struct, frozen=True, omit_defaults=True):
     """Keep what a code gives."""
     revoke: str = ""
     """This person is let in no more."""
+    stop: bool = False
+    """The bridge that runs is wanted no more."""
 
 
 class Box:

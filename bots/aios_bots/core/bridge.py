@@ -103,13 +103,17 @@ class Bridge:
         )
         self.intake = Intake(store, adapter, self._handle)
         self._state = "not started"
+        self.up = asyncio.Event()
+        """Set when it takes updates, or tries to."""
+        self.asked_to_stop = asyncio.Event()
+        """Set when another program of the owner wants it to end."""
 
     async def run(self) -> None:
         """Work until cancelled; raises ``AiosError`` for what will not pass by itself."""
         self._state = "starting"
         try:
             await self.adapter.open()
-            await self._listen()
+            await self.listen()
             async with asyncio.TaskGroup() as all_of_it:
                 for work in (
                     self.postman.run(),
@@ -132,6 +136,7 @@ class Bridge:
 
     async def _take_in(self) -> None:
         self._state = "running"
+        self.up.set()
         waiting = await self.intake.recover()
         if waiting:
             log.info("going on with %d updates", waiting)
@@ -143,12 +148,14 @@ class Bridge:
             await self.postman.drain(DRAIN_S)
 
     async def _handle(self, incoming: Incoming) -> None:
-        await self._listen()
+        await self.listen()
         await self.desk.handle(incoming)
 
-    async def _listen(self) -> None:
+    async def listen(self) -> None:
         """Do what other programs of the owner left for us."""
         for path, word in self._box.news():
+            if word.stop:
+                self.asked_to_stop.set()
             if word.offer is not None:
                 await self.store.people.keep(word.offer)
             if word.revoke:
