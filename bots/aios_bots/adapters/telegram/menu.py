@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -11,10 +12,13 @@ from aios_bots.core.commands import COMMANDS, Command
 from aios_bots.core.pairing import Role
 
 Ask = Callable[[str, dict[str, Any]], Awaitable[bytes]]
+TRIES = 5
+PAUSE_S = 10.0
+"""Between two tries when the line breaks."""
 _ABOUT_MAX_CHARS = 256
 
 
-async def set_menu(ask: Ask, owners: Sequence[str] = ()) -> None:
+async def set_menu(ask: Ask, owners: Sequence[str] = (), pause_s: float = PAUSE_S) -> None:
     """Say which commands there are; the owners' chats show theirs too. Not a must."""
     private = _menu(lambda command: command.least is not Role.OWNER)
     scopes: list[tuple[dict[str, Any], list[dict[str, str]]]] = [
@@ -24,12 +28,26 @@ async def set_menu(ask: Ask, owners: Sequence[str] = ()) -> None:
         *(({"type": "chat", "chat_id": owner}, _menu(lambda _: True)) for owner in owners),
     ]
     for scope, commands in scopes:
-        try:
-            await ask("setMyCommands", {"commands": commands, "scope": scope})
-        except (Absent, Lost):
+        if not await _set(ask, {"commands": commands, "scope": scope}, pause_s):
             return
-        except Refused:
-            continue  # a chat that is not there any more, a scope that is not known
+
+
+async def _set(ask: Ask, params: dict[str, Any], pause_s: float) -> bool:
+    """Whether to go on with the next one."""
+    for _ in range(TRIES):
+        try:
+            await ask("setMyCommands", params)
+        except Absent:
+            return False
+        except Lost:
+            await asyncio.sleep(pause_s)
+        except Refused as refused:
+            if not refused.pause_s:
+                return True  # a chat that is not there any more, a scope that is not known
+            await asyncio.sleep(refused.pause_s)
+        else:
+            return True
+    return False
 
 
 def _menu(fits: Callable[[Command], bool]) -> list[dict[str, str]]:
