@@ -242,7 +242,7 @@ class Bringing:
                 op=Op.REACT,
                 target=target,
                 target_key=on.key(0),
-                data=emoji,
+                text=emoji,
             )
         ]
 

@@ -84,14 +84,14 @@ def _other(out: Outgoing, error: CallError) -> Outgoing | None:
             return as_send(out)  # somebody deleted the message: what was said must not be lost
         case Absent() if out.op is Op.EDIT and (out.event_id or out.buttons):
             return as_send(out)
-        case Absent() | Unread() if out.op is Op.SEND and (out.files or out.as_file):
+        case Absent() | Unread() | Impossible() if out.op is Op.SEND and (out.files or out.as_file):
             return _without_files(out, error)
     return None
 
 
 def _without_files(out: Outgoing, error: CallError) -> Outgoing:
     """What was said, and a line for each file that is not there."""
-    why = "cannot be sent here" if isinstance(error, Absent) else "could not be read"
+    why = "could not be read" if isinstance(error, Unread) else "cannot be sent here"
     names = [out.as_file] if out.as_file else [file.name for file in out.files]
     lines = [f"[{one_line(name, NAME_CHARS) or 'file'}: {why}]" for name in names]
     said = [] if out.as_file or not out.text else [out.text, ""]
