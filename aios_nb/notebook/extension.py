@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,7 @@ def load(shell: Any) -> None:
         completion.install(shell, session),
         questions.install(shell),
         _register_magics(shell, session),
+        _end_bridges,
     ]
     session.start()
     session.uninstalls.append(Welcome(shell, session).close)
@@ -48,6 +50,13 @@ def _register_magics(shell: Any, session: Session) -> Callable[[], None]:
                 shell.magics_manager.magics[kind].pop(name, None)
 
     return unregister
+
+
+def _end_bridges() -> None:
+    """Those that ``%aios telegram start`` began; loads nothing if there are none."""
+    thread = sys.modules.get("aios_nb.bridges.thread")
+    if thread is not None:
+        thread.stop_all()
 
 
 def _offer_chats(session: Session) -> Callable[[], None]:

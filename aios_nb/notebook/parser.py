@@ -94,6 +94,10 @@ class Parsed(NamedTuple):
     """By the names of arguments and options; what was not given is None, False or an empty list."""
 
 
+def _tags(text: str) -> list[str]:
+    return [tag.strip() for tag in text.split(",") if tag.strip()]
+
+
 _AGENT = Argument("agent", "agent")
 _CHAT = Argument("c", "conversation")
 _JOIN = Option(("--join",), "URL[#NODEID]", "link to the node there; may be given again", many=True)
@@ -182,6 +186,34 @@ GROUPS: Mapping[str, tuple[Command, ...]] = {
             ("chat echo",),
         ),
     ),
+    "On the phone": (
+        Command("telegram", "how the Telegram bridge is doing", "telegram:status"),
+        Command(
+            "telegram start", "bring this node to Telegram; the token is in TELEGRAM_BOT_TOKEN",
+            "telegram:start",
+            options=(
+                Option(("--api-url",), "URL", "another Bot API server"),
+                Option(("--webhook",), "URL", "be told instead of asking; a proxy has TLS"),
+                Option(("--secret-env",), "VAR", "the variable with the webhook's secret"),
+                Option(("--port",), "PORT", "where the webhook listens on loopback", read=port),
+            ),
+        ),
+        Command(
+            "telegram pair", "a code for a phone: to scan, open or type", "telegram:pair",
+            options=(
+                Option(("--role",), "ROLE", "what they may do (the first is the owner)",
+                       choices=("owner", "member", "guest")),
+                Option(("--agents",), "A,B", "the only agents for them (all)", read=_tags),
+                Option(("--conversation",), "C", "where it leads, or `last`"),
+            ),
+            examples=("telegram pair", "telegram pair --conversation last"),
+        ),
+        Command("telegram status", "how the bridge is doing", "telegram:status"),
+        Command("telegram people", "who is paired", "telegram:people"),
+        Command("telegram tried", "what people did or tried there", "telegram:tried"),
+        Command("telegram unpair", "put somebody out", "telegram:unpair", (Argument("id"),)),
+        Command("telegram stop", "end it; what comes meanwhile waits", "telegram:stop"),
+    ),
     "Conversations": (
         Command("chats", "all of them, the latest first", "keeping:chats",
                 options=(Option(("-n", "--limit"), "N", "at most (20)", read=count),)),
@@ -220,10 +252,6 @@ GROUPS: Mapping[str, tuple[Command, ...]] = {
 COMMANDS: Mapping[str, Command] = {
     command.name: command for group in GROUPS.values() for command in group
 }
-
-
-def _tags(text: str) -> list[str]:
-    return [tag.strip() for tag in text.split(",") if tag.strip()]
 
 
 OFFER = Command(

@@ -35,6 +35,8 @@ FACES: dict[tuple[str, str], tuple[str, str]] = {
     (_RESULTS, "Lines"): ("results", "lines"),
     (_RESULTS, "Status"): ("results", "status"),
     (_RESULTS, "Checkup"): ("results", "health"),
+    (_RESULTS, "Table"): ("results", "framed"),
+    ("aios_bots.core.bridge", "Code"): ("telegram", "code"),
     ("aios_nb.people.settings_for", "Settings"): ("settings", "settings"),
 }
 """Types by module and name, and what makes a bundle of them."""

@@ -9,7 +9,7 @@ import msgspec
 from aios_nb.notebook.show import page
 from aios_nb.notebook.show.page import Bundle, dim, esc
 from aios_nb.people.checks import Check, Health, board
-from aios_nb.people.layout import seconds
+from aios_nb.people.layout import line_room, seconds, table_lines
 from aios_nb.people.wording import NOTEBOOK, typed
 from aios_nb.richtext import one_line, plain
 from aios_nb.site import Info
@@ -43,6 +43,22 @@ class Checkup(msgspec.Struct, frozen=True):
     @property
     def ok(self) -> bool:
         return all(check.health is not Health.FAIL for check in self.checks)
+
+
+class Table(msgspec.Struct, frozen=True):
+    """Rows of plain texts, with what they are."""
+
+    title: str
+    about: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+def framed(said: Table) -> Bundle:
+    body = page.table([[page.free(esc(cell)) for cell in row] for row in said.rows], said.head)
+    text = [one_line(said.title), *table_lines(said.head, said.rows, room=line_room())]
+    shown = page.panel(said.title, said.about, body if said.rows else "")
+    return page.bundle(shown, "\n".join(text if said.rows else text[:1]))
 
 
 def note(said: Note) -> Bundle:

@@ -1,0 +1,115 @@
+"""``telegram start``, ``telegram pair`` and so on: the notebook's agents on a phone."""
+
+from __future__ import annotations
+
+from aios_bots.core.bridge import Code
+from aios_bots.core.pairing import Role
+from aios_nb.bridges import telegram as chosen
+from aios_nb.bridges import thread
+from aios_nb.bridges.bot import Bot, Card, meant
+from aios_nb.errors import NotRunning
+from aios_nb.home import Home
+from aios_nb.notebook.commands import Call
+from aios_nb.notebook.show.faces import cell_of
+from aios_nb.notebook.show.progress import waiting
+from aios_nb.notebook.show.results import Note, Status, Table
+from aios_nb.people import bridges as words
+
+_NONE = "start one: %aios telegram start"
+
+
+def start(call: Call) -> Status:
+    """In a thread of its own: it works while cells run. Again is harmless."""
+    node = call.node()
+    home = _home(call)
+    bot = chosen.bot(
+        home,
+        api_url=call["api_url"] or "",
+        webhook=call["webhook"] or "",
+        secret_env=call["secret_env"] or "",
+        port=call["port"] or 0,
+    )
+    if node.run_info is None:
+        raise NotRunning("the node stopped before it was ready", hint="%aios up starts it")
+    with waiting(cell_of(call.shell), "saying hello to Telegram"):
+        running, _ = thread.start(home, node.run_info, bot)
+    return _status(Bot(home, running.account))
+
+
+def status(call: Call) -> Status:
+    return _status(_bot(call))
+
+
+def _status(bot: Bot) -> Status:
+    card, bridged = _card(bot), bot.is_bridged
+    rows = [row for row in words.rows(card, bridged=bridged) if row[0] != "bridge"]
+    here = thread.bridges.get(bot.account)
+    if here is not None and not here.running and here.problem:
+        rows.insert(0, ("problem", here.problem))
+    if bridged and not card.people:
+        rows.append(("next", "%aios telegram pair makes a code for your phone"))
+    state = "starting" if bridged and card.status.trouble else "up" if bridged else "down"
+    return Status(words.name_of(card), words.in_short(card, bridged=bridged), state, rows)
+
+
+def pair(call: Call) -> Code:
+    role = Role(call["role"]) if call["role"] else None
+    conversation = ""
+    if call["conversation"]:
+        conversation = call.node().history(call["conversation"]).conversation
+    return _bot(call).pair(role, call["agents"] or (), conversation)
+
+
+def people(call: Call) -> Table:
+    card = _card(_bot(call))
+    return Table(
+        f"{len(card.people)} paired with {words.name_of(card)}",
+        "%aios telegram unpair ID puts one out",
+        words.PEOPLE_HEAD,
+        words.people_rows(card.people),
+    )
+
+
+def tried(call: Call) -> Table:
+    card = _card(_bot(call))
+    return Table(
+        f"What was tried at {words.name_of(card)}",
+        "the newest first",
+        words.TRIED_HEAD,
+        words.tried_rows(card.tried),
+    )
+
+
+def unpair(call: Call) -> Note:
+    person = _bot(call).put_out(call["id"])
+    return Note(f"{person.name or person.user_id} is let in no more")
+
+
+def stop(call: Call) -> Note:
+    """The bridge of this notebook, or of another program of the same user."""
+    ended = thread.stop_all()
+    if not ended:
+        bot = _bot(call)
+        if not bot.is_bridged:
+            raise NotRunning("no bridge runs", hint=_NONE)
+        bot.stop()
+        return Note("the program that bridges the bot was asked to end that")
+    return Note("the bridge is stopped; what comes meanwhile waits at Telegram")
+
+
+def _home(call: Call) -> Home:
+    site = call.session.site()
+    return Home(getattr(getattr(site, "settings", None), "home", None))
+
+
+def _bot(call: Call) -> Bot:
+    home = _home(call)
+    here = [account for account, one in thread.bridges.items() if one.running]
+    return Bot(home, here[0]) if len(here) == 1 else meant(home, chosen.account(home))
+
+
+def _card(bot: Bot) -> Card:
+    card = bot.card()
+    if card is None:
+        raise NotRunning("no bot is bridged here", hint=_NONE)
+    return card
