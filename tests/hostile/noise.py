@@ -40,7 +40,7 @@ VALUES: tuple[Any, ...] = (
 
 USUAL: dict[str, Any] = {
     "agent": "echo", "agents": ["echo"], "after": 0, "before": 1, "chunk": "", "data": 1,
-    "digest": "",
+    "digest": "", "event_id": "x:1",
     "deadline_s": 5, "files": [], "format": "md", "last": False, "limit": 5, "mime": "",
     "name": "x", "scope": "chat", "prefix": "x:", "as": None, "id": "x", "question": "q1",
     "node": "a" * 32, "offset": 0, "query": "numbers", "reaction": "y", "sender": "tg:1:2",
