@@ -15,8 +15,11 @@ REQUIRED = frozenset(
 BROKEN_S = 300.0
 """A call that only breaks is left alone for so long."""
 BROKEN_TIMES = 2
-"""A proxy's page in place of an answer happens once; twice in a row it is the call."""
+"""What may have been an accident is one; twice in a row it is the call."""
 _EFFECT = frozenset(("sendPhoto", "sendDocument"))
+_NO_SUCH = frozenset((404, 405, 501))
+_NO_METHOD = ("unknown method", "no such method", "method not found", "not implemented")
+_THINGS = ("chat", "message", "user", "file", "query", "thread", "topic")
 _WORDS = {
     "sendChatAction": "it does not show that somebody is typing",
     "setMessageReaction": "reactions are not shown",
@@ -50,18 +53,16 @@ class Abilities:
 
     def refused(self, method: str, why: Refused) -> bool:
         """Whether this means that the server does not know the call."""
-        unknown = why.code in {404, 405, 501} and (not why.words or why.says("method", "not found"))
-        about_something = why.says("chat", "message", "user", "file", "query", "thread", "topic")
-        if unknown and not about_something:
-            if method not in REQUIRED or method == "editMessageText":
-                self._absent[method] = float("inf")
-                return True
-            return False
-        if why.code < 500 or why.spoken or method in REQUIRED:  # noqa: PLR2004 - HTTP's own
+        if _is_unknown(why):
+            if method in REQUIRED and method != "editMessageText":
+                return False
+            self._absent[method] = float("inf")
+            return True
+        if why.code < 500 or method in REQUIRED:  # noqa: PLR2004 - HTTP's own
             return False
         self._broke[method] = times = self._broke.get(method, 0) + 1
-        if method in _EFFECT and times < BROKEN_TIMES:
-            return False  # it may have had its effect
+        if _may_be_accident(method, why) and times < BROKEN_TIMES:
+            return False
         self._absent[method] = self._clock() + BROKEN_S
         return True
 
@@ -83,3 +84,19 @@ class Abilities:
             for method in sorted(self._absent)
             if self._absent[method] > self._clock()
         ]
+
+
+def _is_unknown(why: Refused) -> bool:
+    """Whether the call was not found, and not what it was about."""
+    if why.says("method", "not implemented"):
+        return why.code in _NO_SUCH or why.says(*_NO_METHOD)
+    return why.code in _NO_SUCH and (why.words in {"", "not found"} or not why.says(*_THINGS))
+
+
+def _may_be_accident(method: str, why: Refused) -> bool:
+    """Whether the server may know the call, which may even have had its effect.
+
+    A server says why it failed, and a proxy answers with its own codes. What is left is a server
+    that has no such call and does not say so well.
+    """
+    return why.spoken or (why.code != 500 and method in _EFFECT)  # noqa: PLR2004 - HTTP's own

@@ -6,6 +6,7 @@ may be missing. So all are read, and what follows from them is decided in one pl
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -123,4 +124,6 @@ def _pause(code: int, given: Any, words: str) -> float:
     except (TypeError, ValueError):
         found = _RETRY.search(words)
         asked = float(found[1]) if found else PAUSE_S
+    if math.isnan(asked):
+        asked = PAUSE_S
     return min(max(asked, 0.1), PAUSE_MAX_S)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 from typing import Any
 
 import aiohttp
@@ -208,6 +209,8 @@ def _why(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return "no answer in time"
     cause = getattr(error, "os_error", error)
+    if isinstance(cause, OSError) and (cause.errno or 0) > 0:
+        return os.strerror(cause.errno or 0).lower()
     if isinstance(cause, OSError) and cause.strerror:
-        return cause.strerror.lower()
+        return cause.strerror.lower()  # a name that nobody knows
     return type(error).__name__

@@ -45,6 +45,7 @@ _SOMETHING_ELSE = (
     "not found",
     "not modified",
     "can't be edited",
+    "message_id",
     "topic",
     "thread",
     "button",
@@ -60,13 +61,14 @@ def call_error(failure: Lost | Refused, out: Outgoing) -> CallError:
         return Unsure(f"no answer: {failure}") if failure.sent else NotTaken(str(failure))
     says = failure.words or f"the server answered {failure.code}"
     talks = out.op in {Op.SEND, Op.EDIT}
+    is_file = bool(out.files or out.as_file)
     table: tuple[tuple[bool, Callable[[], CallError]], ...] = (
         (failure.pause_s > 0, lambda: Flooded(failure.pause_s)),
         (bool(failure.moved_to), lambda: Moved(failure.moved_to)),
         (failure.broke, lambda: Unsure(says)),
         (failure.code == UNAUTHORIZED, lambda: NotTaken("the bot's token is not known any more")),
         (failure.says(*_GONE), lambda: Unreachable(says)),
-        (talks and _is_shut(failure), lambda: Unreachable(says)),
+        (talks and not is_file and _is_shut(failure), lambda: Unreachable(says)),
         (talks and bool(out.spans) and _is_style(failure), lambda: BadStyle(says)),
         (True, lambda: Impossible(says)),
     )
@@ -74,7 +76,7 @@ def call_error(failure: Lost | Refused, out: Outgoing) -> CallError:
 
 
 def _is_shut(failure: Refused) -> bool:
-    """The bot may not write there. A right that is missing for less does not say so."""
+    """The bot may not write there. A right that is missing for less, or for files, is not that."""
     return failure.code == FORBIDDEN or failure.says(*_MAY_NOT_WRITE)
 
 
