@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -78,12 +79,15 @@ def about_code(code: Code) -> Iterator[str]:
     """What to do with a code, line by line."""
     if code.link:
         yield f"open {code.link}"
-        yield f"or send the bot: /pair {spelled(code.code)}"
-    else:
-        yield f"send the bot: /pair {spelled(code.code)}"
+    yield f"{'or ' if code.link else ''}send the bot: /pair {spelled(code.code)}"
+    yield from for_whom(code)
+
+
+def for_whom(code: Code) -> Iterator[str]:
+    """What a code gives, and for how long."""
     yield f"{_ROLES[code.role]}; once, within {int(code.expires_s // 60)} minutes"
     if code.conversation:
-        yield "it leads into the conversation at once; who is in already sends /join CODE"
+        yield f"it leads into the conversation; who is in already: /join {spelled(code.code)}"
 
 
 def people_rows(people: tuple[Person, ...]) -> list[tuple[str, ...]]:
@@ -104,8 +108,6 @@ def when(at_ms: int) -> str:
 
 def qr_lines(link: str) -> str:
     """A link as a QR code for a terminal; empty if that cannot be drawn here."""
-    import io
-
     try:
         import segno
     except ImportError:
@@ -115,12 +117,11 @@ def qr_lines(link: str) -> str:
     return drawn.getvalue().rstrip("\n")
 
 
-def qr_svg(link: str) -> str:
-    """The same as SVG, black on white in every theme; empty if segno is not installed."""
+def qr_picture(link: str) -> str:
+    """The same as a picture in a ``data:`` address; empty if segno is not installed."""
     try:
         import segno
     except ImportError:
         return ""
-    code = segno.make(link, error="m", micro=False)
-    drawn: str = code.svg_inline(scale=4, border=3, dark="#000", light="#fff")
+    drawn: str = segno.make(link, error="m", micro=False).png_data_uri(scale=5, border=3)
     return drawn

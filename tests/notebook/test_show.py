@@ -12,6 +12,8 @@ import pandas as pd
 import pytest
 
 import aios_nb as aios
+from aios_bots.core.bridge import Code
+from aios_bots.core.pairing import Role
 from aios_nb.envelope import AgentRow, Event, FileRef, Kind, Sender, Status
 from aios_nb.errors import UsageError
 from aios_nb.notebook import show
@@ -113,6 +115,8 @@ def everything(evil: str) -> Iterator[tuple[str, dict[str, Any]]]:
         "Note": shown.Note(evil),
         "Status": shown.Status(evil, evil, "up", [(evil, evil)]),
         "Checkup": shown.Checkup([warn(evil, evil, evil)]),
+        "Table": shown.Table(evil, evil, [evil], [[evil]]),
+        "Code": Code(evil, f"https://{evil}"[:1000], 600.0, Role.OWNER, evil),
         "Settings": Settings(evil, evil, (Step(evil, evil, "json", evil),), evil,
                              (Step(evil, evil, "sh"),)),
     }  # fmt: skip

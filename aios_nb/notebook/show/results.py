@@ -56,7 +56,8 @@ class Table(msgspec.Struct, frozen=True):
 
 def framed(said: Table) -> Bundle:
     body = page.table([[page.free(esc(cell)) for cell in row] for row in said.rows], said.head)
-    text = [one_line(said.title), *table_lines(said.head, said.rows, room=line_room())]
+    head = [one_line(title) for title in said.head]
+    text = [one_line(said.title), *table_lines(head, said.rows, room=line_room())]
     shown = page.panel(said.title, said.about, body if said.rows else "")
     return page.bundle(shown, "\n".join(text if said.rows else text[:1]))
 
