@@ -145,7 +145,8 @@ class Line(telegram.Bot):
 
     @staticmethod
     def file(data: bytes, name: str) -> telegram.InputFile:
-        return telegram.InputFile(data, filename=name)
+        # A quote would have to be escaped, and servers do not agree how.
+        return telegram.InputFile(data, filename=name.replace('"', "'"))
 
     async def download(self, path: str, most: int) -> bytes:
         """A file by its path, which is already safe in an address; no more bytes than that."""
@@ -183,7 +184,7 @@ def _form(data: RequestData | None) -> aiohttp.FormData | dict[str, str] | None:
     """As the library sends it: fields, and if there are files, in several parts."""
     if data is None or not data.contains_files:
         return data.json_parameters if data else None
-    form = aiohttp.FormData(data.json_parameters)
+    form = aiohttp.FormData(data.json_parameters, quote_fields=False)  # names are UTF-8 as they are
     for field, (name, content, mime) in data.multipart_data.items():
         # As a file it is read piece by piece; as bytes it would hold up the loop.
         opened = io.BytesIO(content) if isinstance(content, bytes) else content
