@@ -179,6 +179,11 @@ class Member(Params, frozen=True):
     who: Annotated[str, Meta(min_length=1, max_length=170)]
 
 
+class Join(Member, frozen=True):
+    name: Annotated[str, Meta(max_length=64)] = ""
+    """What a person is called, by the word of who brings them in."""
+
+
 class Rename(Params, frozen=True):
     conversation: Id
     title: Title

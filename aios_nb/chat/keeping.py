@@ -15,6 +15,7 @@ from aios_nb.chat.room import Room
 from aios_nb.envelope import SENDER_ID, Event, Kind, Sender, new_id
 from aios_nb.errors import Cancelled, InvalidParams, NotAllowed
 from aios_nb.ports import Notices
+from aios_nb.richtext import one_line
 
 
 class Keeping(Room):
@@ -64,7 +65,7 @@ class Keeping(Room):
 
     # Members ---------------------------------------------------------------------------------
 
-    async def join(self, principal: Principal, params: p.Member) -> dict[str, Any]:
+    async def join(self, principal: Principal, params: p.Join) -> dict[str, Any]:
         """Bring an agent or a person in. An agent is shown what is said from now on."""
         conversation = self.log.visible(params.conversation, principal)
         who = await self._member(params.who, principal)
@@ -77,7 +78,8 @@ class Keeping(Room):
             else:
                 members.add(who)
             await self.log.change(conversation, agents=agents, members=members)
-            draft = Draft(new_id("e"), Kind.JOIN, self.voice(principal), ref=who)
+            name = "" if _is_agent(who) else one_line(params.name)
+            draft = Draft(new_id("e"), Kind.JOIN, self.voice(principal), name, ref=who)
             return await self._append(conversation, draft)
 
     async def leave(self, principal: Principal, params: p.Member) -> dict[str, Any]:

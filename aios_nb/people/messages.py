@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aios_nb.people.layout import Paint, moment, size, unpainted
-from aios_nb.people.naming import NODE_SHOWN
+from aios_nb.people.naming import NODE_SHOWN, Names
 from aios_nb.people.values import data_lines, is_table, says_the_same
 from aios_nb.richtext import one_line, plain
 
@@ -20,6 +20,7 @@ class Messages:
     def __init__(self, node_id: str, paint: Paint = unpainted) -> None:
         self._paint = paint
         self._node_id = node_id
+        self._names = Names()
 
     def heading(self, whole: Mapping[str, Any]) -> list[str]:
         """Which conversation this is and who is in it."""
@@ -33,7 +34,7 @@ class Messages:
         name, _, node = str(sender["id"]).partition("@")
         if node == self._node_id:
             return "you" if name == "owner" else one_line(name)
-        return one_line(f"{name}@{node[:NODE_SHOWN]}" if node else name)
+        return one_line(f"{name}@{node[:NODE_SHOWN]}") if node else self._names.called(name)
 
     def lines(self, event: Mapping[str, Any]) -> Iterator[str]:
         """What one row looks like; nothing for rows that only move a status."""
@@ -43,8 +44,12 @@ class Messages:
             yield from self._body(event)
         elif event["kind"] == "status":
             yield from self._status(event)
+        elif event["kind"] in {"join", "leave"}:
+            self._names.hear(event)
+            what = "joined" if event["kind"] == "join" else "left"
+            yield self._paint(f"{self.who({'id': event['ref']})} {what}", "dim")
         else:
-            what = {"edit": "edited", "reaction": "reacted"}.get(event["kind"], f"{event['kind']}s")
+            what = "edited" if event["kind"] == "edit" else "reacted"
             text = one_line(event["text"])
             yield self._paint(f"{self.who(event['sender'])} {what}: {text}".rstrip(": "), "dim")
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from aios_nb.envelope import NODE_ID
 from aios_nb.errors import UsageError
 from aios_nb.richtext import one_line
@@ -31,3 +34,25 @@ def came_along(name: str, access: str) -> bool:
     from aios_nb.agents.builtin import BUILTIN_NAMES
 
     return access == "private" and name in BUILTIN_NAMES
+
+
+class Names:
+    """The people of chat apps by the names they came in with; where from is always said."""
+
+    _APPS: Mapping[str, str] = {"tg": "Telegram"}
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+
+    def hear(self, row: Mapping[str, Any]) -> None:
+        """Somebody joined, and is called so."""
+        if row["kind"] == "join" and row["text"]:
+            self._names[row["ref"]] = one_line(row["text"])
+
+    def called(self, sender_id: str) -> str:
+        """That person in a few words; their number if no name was heard."""
+        app = self._APPS.get(sender_id.partition(":")[0])
+        if app is None:
+            return one_line(sender_id)
+        name = self._names.get(sender_id) or one_line(sender_id.rpartition(":")[2])
+        return f"{name} on {app}"

@@ -73,7 +73,7 @@ METHODS: tuple[Method, ...] = (
     Method("chat.cancel", p.MessageRef, _TOKEN_OR_LINK),
     Method("chat.edit", p.Edit, _TOKEN),
     Method("chat.react", p.React, _TOKEN),
-    Method("chat.join", p.Member, _TOKEN),
+    Method("chat.join", p.Join, _TOKEN),
     Method("chat.leave", p.Member, _TOKEN),
     Method("chat.rename", p.Rename, _TOKEN),
     Method("chat.delete", p.Conversation, _TOKEN),

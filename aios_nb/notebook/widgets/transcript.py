@@ -14,6 +14,7 @@ from typing import Any
 from aios_nb.errors import AgentFailed, Cancelled, DeadlinePassed, from_wire
 from aios_nb.notebook.widgets.contents import Blocks, data_view, said_by_agent, said_by_person
 from aios_nb.notebook.widgets.items import Item, Who, Writing, as_plain
+from aios_nb.people.naming import Names
 from aios_nb.people.wording import NOTEBOOK, typed, what
 from aios_nb.richtext import one_line, plain
 
@@ -41,6 +42,7 @@ class Transcript:
         """The agent that answers what names nobody."""
         self._after: dict[str, tuple[int, str]] = {}
         """Of a request: place and time of it, or of the last answer to a question about it."""
+        self._names = Names()
         self._edits: dict[str, str] = {}
         self._resent: dict[str, str] = {}
         self._reactions: dict[str, list[str]] = {}
@@ -99,6 +101,7 @@ class Transcript:
                 self._reactions.setdefault(ref, []).append(one_line(row["text"]))
             self._mark(ref)
         elif kind in {"join", "leave"}:
+            self._names.hear(row)
             who = self.who({"id": ref, "type": "agent" if is_agent(ref) else "human"})
             note = "joined" if kind == "join" else "left"
             self._put(self._item(row, row["message_id"], who=who, kind="note", text=note))
@@ -308,7 +311,7 @@ class Transcript:
         if sender["type"] == "agent":
             return Who(sender_id, one_line(name), agent=True, node=elsewhere)
         if name.startswith("tg:"):
-            return Who(sender_id, f"{name.rpartition(':')[2]} on Telegram", node=elsewhere)
+            return Who(sender_id, self._names.called(name), node=elsewhere)
         return Who(sender_id, one_line(name), node=elsewhere)
 
     # Plumbing ----------------------------------------------------------------------------------

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from aios_bots.core.desk import rights
+from aios_bots.core.desk import names, rights
 from aios_bots.core.desk.visit import Visit
+from aios_bots.core.people import NAME_MAX_CHARS
 from aios_bots.core.store import Binding, Mode
 from aios_nb.errors import InvalidParams
+from aios_nb.richtext import one_line
 
 RECENT = 50
 """Conversations that are looked at for one that a crash left behind."""
@@ -58,12 +60,19 @@ async def _left_behind(visit: Visit, ref: str) -> str:
 async def bind(
     visit: Visit, conversation: str, agent: str, mode: Mode = Mode.CHAT, last_seq: int = 0
 ) -> Binding:
-    """From now on this place shows that conversation; who writes there is brought into it."""
+    """From now on this place shows that conversation; who writes there is brought into it.
+
+    ``last_seq``: what happened up to there is known here. A place that showed it before, in
+    whichever mode, goes on where it is.
+    """
     store, place = visit.office.store, visit.place
     if mode is Mode.CHAT or not await _owner_sees(visit, conversation):
         joined = await join(visit, conversation)
-        last_seq = max(last_seq, joined)
+        if joined == last_seq + 1:  # else something happened meanwhile that is to be shown
+            last_seq = joined
     found = store.binding(place)
+    if found is not None and found.conversation == conversation:
+        last_seq = found.last_seq
     if found is None or (found.conversation, found.mode) != (conversation, mode) or found.parked:
         found = Binding(place, conversation, agent, mode, last_seq)
         await store.bind(found)
@@ -84,12 +93,22 @@ async def join(visit: Visit, conversation: str) -> int:
     """Bring the person in; gives the place of that in the log, 0 if they were in already."""
     try:
         client = await rights.seen_by(visit, conversation)
-        made = await client.call("chat.join", conversation=conversation, who=visit.incoming.person)
+        name = one_line(visit.incoming.sender.name, NAME_MAX_CHARS)
+        who = visit.incoming.person
+        made = await client.call("chat.join", conversation=conversation, who=who, name=name)
     except InvalidParams as error:
         if "already" not in error.message:
             raise
         return 0
     return int(made["seq"])
+
+
+async def back_to(visit: Visit, conversation: str, agent: str = "") -> Binding:
+    """This place shows a conversation again that it showed before; what is said next is new."""
+    row = await rights.conversation(visit, conversation)
+    agent = agent or (row["agents"][0] if row["agents"] else "")
+    last = await names.end(visit.client, conversation)
+    return await bind(visit, conversation, agent, last_seq=last)
 
 
 async def leave(visit: Visit, conversation: str) -> None:
