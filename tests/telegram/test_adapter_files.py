@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+import contextlib
 
-from aios_bots.adapters.telegram import calling
+import pytest
+from aiohttp import web
+
+from aios_bots.adapters.telegram import Telegram, calling
 from aios_bots.core.adapter import Absent, BadStyle, Impossible, NotTaken, Unsure
 from aios_bots.core.model import Attachment, Op, Span, SpanKind
+from aios_bots.core.secret import Secret
 from tests.telegram.adapting import holding, listening, nothing, opened, out, run
 from tests.telegram.botapi import BotApi, Message, Settings
 from tests.telegram.botapi.files import DOT
@@ -268,5 +272,37 @@ def test_a_download_that_breaks_may_be_made_again(botapi: BotApi, ada):
             assert await adapter.fetch(Attachment(ref)) == b"data"
             with pytest.raises(Impossible):
                 await adapter.fetch(Attachment("nobody knows this"))
+
+    run(story())
+
+
+def test_a_download_that_does_not_end_is_ended(monkeypatch):
+    monkeypatch.setattr(calling, "DOWNLOAD_MAX_BYTES", MIB)
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.method == "POST":
+            return web.json_response({"ok": True, "result": {"file_path": "x", "username": "b"}})
+        response = web.StreamResponse()
+        await response.prepare(request)
+        with contextlib.suppress(ConnectionError):
+            while True:  # chunks, whose sum nobody says beforehand
+                await response.write(bytes(MIB // 4))
+        return response
+
+    async def story() -> None:
+        app = web.Application()
+        app.router.add_route("*", "/{any:.*}", answer)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}/bot"
+        adapter = Telegram(Secret("1:" + "x" * 35), api_url=url)
+        await adapter.open()
+        try:
+            with pytest.raises(Impossible, match="larger than 1 MB"):
+                await adapter.fetch(Attachment("x"))
+        finally:
+            await adapter.close()
+            await runner.cleanup()
 
     run(story())

@@ -162,9 +162,9 @@ class BotApi:
 
         return self._wait_for(now())
 
-    def inject(self, raw: dict[str, Any], bot: Bot | None = None) -> int:
+    def inject(self, raw: dict[str, Any], bot: Bot | None = None, queue: int = 0) -> int:
         """An update of any shape: an unknown kind, unknown fields, or a broken one."""
-        return self.run(lambda: (bot or self.bot).updates.inject(raw))
+        return self.run(lambda: (bot or self.bot).updates.inject(raw, queue))
 
     def wait(self, happened: Callable[[], T], timeout: float = CEILING_S) -> T:
         """What ``happened()`` gives once it is true."""

@@ -31,6 +31,8 @@ class Settings:
     photo_bytes: int = 10 * MIB
     conflict_pause_s: float = 3.0
     """After one 409 the next ones are held back, so that two pollers do not spin."""
+    long_polls: bool = True
+    """False: as simpler servers do, getUpdates answers at once whatever ``timeout`` says."""
     webhook_retry_s: float = 1.0
     webhook_retry_most_s: float = 60.0
     webhook_timeout_s: float = 10.0

@@ -101,7 +101,7 @@ class Updates:
         self.allow(kinds)
         self.drop_old()
         self._confirm(offset)
-        if not self.pending and seconds > 0:
+        if not self.pending and seconds > 0 and self._settings.long_polls:
             await self._wait(min(seconds, LONGEST_POLL_S), alive)
         limit = limit if 1 <= limit <= 100 else 100
         return [update.body for update in self.pending[:limit]]

@@ -154,7 +154,7 @@ class Telegram:
             self._pushes = Pushes(self._webhook, self._ask, self._troubled)
             await self._pushes.run(take)
         else:
-            await Polling(self._ask, self._troubled).run(take)
+            await Polling(self._ask, self._troubled, self._clock).run(take)
 
     async def _until_known(self) -> None:
         pause = PAUSE_S

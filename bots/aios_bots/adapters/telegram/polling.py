@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -57,7 +57,8 @@ def in_words(failure: Lost | Refused) -> str:
 class Polling:
     """Asks for updates until cancelled."""
 
-    def __init__(self, ask: Ask, trouble: Trouble, clock: Clock = time.monotonic) -> None:
+    def __init__(self, ask: Ask, trouble: Trouble, clock: Clock = time.time) -> None:
+        """``clock``: unix seconds, which go on while the machine sleeps."""
         self._ask, self._trouble, self._clock = ask, trouble, clock
         self._offset = 0
         self._kinds: tuple[str, ...] = KINDS
@@ -66,10 +67,11 @@ class Polling:
     async def run(self, take: Take) -> None:
         pause, idle = PAUSE_S, AT_ONCE_S
         last_news = self._clock()
+        loop = asyncio.get_running_loop()
         while True:
-            began = self._clock()
-            if began - last_news > SILENCE_S:
-                self._offset, last_news = 0, began
+            if self._clock() - last_news > SILENCE_S:
+                self._offset, last_news = 0, self._clock()
+            began = loop.time()
             try:
                 if not self._hook_gone:
                     await self._drop_webhook()
@@ -93,7 +95,7 @@ class Polling:
             if batch:
                 self._offset = max(number for number, _ in batch) + 1
                 last_news, idle = self._clock(), AT_ONCE_S
-            elif self._clock() - began < HELD_S:
+            elif loop.time() - began < HELD_S:
                 await asyncio.sleep(idle)
                 idle = min(2 * idle, AT_ONCE_MAX_S)
 
@@ -160,4 +162,5 @@ def as_numbered(update: bytes) -> tuple[int, str] | None:
 
 
 class _Numbered(msgspec.Struct):
-    update_id: int
+    update_id: Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
+    """One that a database can keep."""
