@@ -15,7 +15,7 @@ import pytest
 
 from aios_bots.core.inbox import TRIES_MAX
 from aios_bots.core.model import Op, Outgoing, Place, Span, SpanKind
-from aios_bots.core.outbox import KEPT_MS
+from aios_bots.core.outbox import CRASHES_MAX, KEPT_MS
 from aios_bots.core.pairing import CODE_S, Offer, Role
 from aios_bots.core.store import Binding, BotStore, Mode, Shown
 from tests.clock import Clock
@@ -208,6 +208,26 @@ def test_what_was_on_its_way_at_a_crash_goes_again_before_what_comes_after(
     assert again.outbox.recover() == 1
     assert keys(again) == ["a"]
     again.close_now()
+
+
+def test_a_send_goes_again_after_each_crash_until_it_must_be_their_reason(
+    bot: BotStore, path: Path, clock: Clock
+) -> None:
+    async def begun(store: BotStore) -> None:
+        await store.outbox.put([send("a")])
+        await store.outbox.sending("a")
+
+    run(begun(bot))
+    for crashes in range(1, CRASHES_MAX + 1):
+        again = BotStore.open(path, "77", clock)
+        assert again.outbox.recover() == 1
+        assert again.outbox.counts()["repeated"] == crashes
+        run(begun(again))
+        again.close_now()
+    last = BotStore.open(path, "77", clock)
+    assert last.outbox.recover() == 0
+    assert last.outbox.counts() == {"uncertain": 1, "repeated": CRASHES_MAX}
+    last.close_now()
 
 
 def test_a_dead_call_lets_the_next_one_go(bot: BotStore) -> None:

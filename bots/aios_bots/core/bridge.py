@@ -23,12 +23,12 @@ import msgspec
 
 from aios_bots.core.adapter import Adapter
 from aios_bots.core.box import Box
-from aios_bots.core.desk import Desk
-from aios_bots.core.flood import Flood
+from aios_bots.core.desk import GREETED, WRONG, Desk
+from aios_bots.core.flood import HELLO_S, PEOPLE_MAX, Flood
 from aios_bots.core.intake import Intake
 from aios_bots.core.model import Attachment, Incoming
 from aios_bots.core.pacing import Rates
-from aios_bots.core.pairing import CODE_S, Offer, Pairing, Role
+from aios_bots.core.pairing import CODE_S, FAILURES_S, Offer, Pairing, Role
 from aios_bots.core.people import Line, Person
 from aios_bots.core.postman import Postman, PostStatus
 from aios_bots.core.secret import described
@@ -87,8 +87,11 @@ class Bridge:
     ) -> None:
         self.adapter, self.store, self._voices, self._box = adapter, store, voices, box
         self._pairing = Pairing(clock, secrets.token_bytes)
-        for line in store.people.audit(500, "wrong code", clock() - 3600):
+        for line in store.people.audit(500, WRONG, clock() - FAILURES_S):
             self._pairing.failed(adapter.account, line.who, line.at / 1000)
+        flood = Flood(clock)
+        for line in store.people.audit(PEOPLE_MAX, GREETED, clock() - HELLO_S):
+            flood.greeted(line.who, line.at / 1000)
         self.postman = Postman(store, adapter, self._content, rates=rates)
         self.showing = Showing(store, voices, self.postman, adapter)
         self.desk = Desk(
@@ -98,7 +101,7 @@ class Bridge:
             self.showing,
             adapter,
             self._pairing,
-            Flood(time.monotonic),
+            flood,
             clock,
         )
         self.intake = Intake(store, adapter, self._handle)

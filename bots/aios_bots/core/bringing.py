@@ -121,7 +121,7 @@ class Bringing:
         if page is not None:
             turn, letter = await page.close(), page.letter
         else:
-            letter, count = begun(self._store.outbox, self.letter(place, row))
+            letter, count = self.begun(self.letter(place, row))
             turn = self.turn(place, said.head, begun=count)
         alone = not said.text.strip() and not turn.begun
         calls = [] if alone else await self._settled(turn, letter, said, ":end")
@@ -130,8 +130,19 @@ class Bringing:
     def page(self, reply_id: str, place: Place) -> Page | None:
         """A reply that is being written there."""
         writing = self.writings.get(reply_id)
-        page = writing.pages.get(place) if writing is not None else None
-        return None if page is None or page.closed else page
+        for page in () if writing is None else writing.pages.values():
+            if not page.closed and self._postman.now_at(page.letter.place) == place:
+                return page
+        return None
+
+    def begun(self, letter: Letter) -> tuple[Letter, int]:
+        """How many messages of it are there, and under which names it goes on.
+
+        Those that were sent before the chat had another id are known by that only.
+        """
+        letter, count = begun(self._store.outbox, letter)
+        shown = self._store.parts_of(letter.conversation, letter.event_id, letter.place.chat)
+        return letter, max(count, sum(part < BUNDLE_PART for part in shown))
 
     async def _settled(self, turn: Turn, letter: Letter, said: Said, mark: str) -> list[Outgoing]:
         """All that brings what is shown to what it is."""
@@ -182,7 +193,8 @@ class Bringing:
             if reply_id in self.writings:
                 self.writings[reply_id].wake()
         elif status == "input_required":
-            return await self._settled(self.turn(place), letter, self._wording.question(row), "")
+            said = self._wording.question(row)
+            return await self._settled(self.turn(place, said.head), letter, said, "")
         elif status in ENDED_BADLY:
             page = self.page(reply_id, place)
             if page is not None:
@@ -206,9 +218,7 @@ class Bringing:
         conversation, ref = row["conversation"], str(row["ref"])
         if self.came_from(place, conversation, ref):
             return []  # the person changed it there, or nobody can
-        letter, count = begun(self._store.outbox, Letter(place, conversation, ref))
-        shown = self._store.parts_of(conversation, ref, place.chat)
-        count = max(count, sum(part < BUNDLE_PART for part in shown))
+        letter, count = self.begun(Letter(place, conversation, ref))
         if not count:
             return []
         said = self._wording.edited(row, str(row["text"]))

@@ -291,7 +291,7 @@ class Delivery:
             self.gates.close(chat, seconds)
             await self._kept(lambda: self._store.shut(chat, seconds))
         elif isinstance(error, Unreachable):
-            await self._park(chat, described(error))
+            await self.park(chat, described(error))
         elif isinstance(error, Moved) and error.chat not in {"", chat}:
             await self.move(chat, error.chat)
 
@@ -301,7 +301,8 @@ class Delivery:
             self.release()
             self.gates.soon()
 
-    async def _park(self, chat: str, why: str) -> None:
+    async def park(self, chat: str, why: str) -> None:
+        """The chat does not want the bot: what is for it waits."""
         if chat in self.parked:
             return
         self.parked[chat] = why

@@ -67,3 +67,7 @@ class Flood:
                 return False
         self._hello[person] = now
         return True
+
+    def greeted(self, person: str, at: float) -> None:
+        """That stranger got the line then, before a restart."""
+        self._hello[person] = max(at, self._hello.get(person, at))

@@ -1,8 +1,8 @@
 """Calls that an app still has to get, in order within a chat or topic, across restarts.
 
 An app has no name for a call that it might have got twice. So what was being sent when the process
-died, or when the line broke, is uncertain: an edit is simply made again, a send once more, and
-counted. One duplicate per crash and chat at most, never a loss.
+died, or when the line broke, is uncertain: an edit is simply made again, a send once more for each
+crash, and counted. One duplicate per crash and chat at most, never a loss.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from aios_nb.store import Store, Tx
 
 KEPT_MS = 7 * 86_400_000
 REPEATS_MAX = 1
-"""How often a send of unknown fate is made again."""
+"""How often a send of unknown fate is made again, while the process lives."""
+CRASHES_MAX = 5
+"""How often it is made again because the process died: a duplicate for each, and no loss. One that
+was on its way at more ends is what they come from."""
 _COLUMNS = "seq, key, chat, topic, payload, repeats"
 
 
@@ -241,7 +244,7 @@ class Outbox:
 
     def uncertain(self, key: str) -> Awaitable[bool]:
         """Nobody knows whether the app took it; gives whether it goes out again."""
-        return self._store.write(lambda tx: _unsure(tx, "key = ?", key) > 0)
+        return self._store.write(lambda tx: _unsure(tx, "key = ?", key, REPEATS_MAX) > 0)
 
     def dead(self, key: str, why: str) -> Awaitable[None]:
         """It will never go."""
@@ -256,7 +259,7 @@ class Outbox:
     def recover(self) -> int:
         """At the start: what was on its way when the process ended; gives how many go again."""
         mine = "account = ? AND state IN ('new', 'sending')"  # so that the index serves
-        return self._store.now(lambda tx: _unsure(tx, mine, self._account))
+        return self._store.now(lambda tx: _unsure(tx, mine, self._account, CRASHES_MAX))
 
     def move(self, old: str, new: str) -> Awaitable[None]:
         """The chat has another id from now on: a group became a larger one."""
@@ -296,7 +299,8 @@ class Outbox:
 
     def _repeated(self) -> int:
         found: int = self._store.read(
-            "SELECT count(*) FROM outbox WHERE account = ? AND repeats > 0 AND op = 'send'",
+            "SELECT coalesce(sum(repeats), 0) FROM outbox"
+            " WHERE account = ? AND repeats > 0 AND op = 'send'",
             (self._account,),
         )[0][0]
         return found
@@ -324,12 +328,12 @@ class Outbox:
         return self._store.write(apply)
 
 
-def _unsure(tx: Tx, where: str, value: str) -> int:
-    """Edits go again, sends once; a send that was repeated already is left as it is."""
+def _unsure(tx: Tx, where: str, value: str, most: int) -> int:
+    """Edits go again, sends so often at most; a send that was repeated more is left as it is."""
     tx.execute(
         f"UPDATE outbox SET state = 'uncertain', payload = x'' WHERE {where}"
         " AND state = 'sending' AND op = 'send' AND repeats >= ?",
-        (value, REPEATS_MAX),
+        (value, most),
     )
     return tx.execute(
         f"UPDATE outbox SET state = 'new', repeats = repeats + 1 WHERE {where}"

@@ -109,13 +109,22 @@ class Postman:
         """A send that is not on its way yet says this instead. False: it is too late."""
         return await self._outbox.rewrite(key, self._at(out))
 
-    async def let_in(self, chat: str) -> None:
-        """That chat wants the bot again: bring the newest of what waited. Else it does nothing."""
+    async def put_out(self, chat: str, why: str) -> None:
+        """That chat does not want the bot: what is for it waits."""
+        await self._delivery.park(chat, why)
+
+    async def let_in(self, chat: str) -> bool:
+        """That chat wants the bot again: bring the newest of what waited; gives if it was shut."""
         if self._delivery.parked.pop(chat, None) is None:
-            return
+            return False
         await self._store.park(chat, "")
         await self._outbox.prune(chat, PARKED_KEPT, "too old when the chat let us in again")
         self._delivery.touch_all(chat)
+        return True
+
+    def now_at(self, place: Place) -> Place:
+        """The same place, if its chat has another id now."""
+        return self._delivery.now_at(place)
 
     async def moved(self, old: str, new: str) -> None:
         """The app said that a chat has another id now."""

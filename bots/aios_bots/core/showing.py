@@ -16,7 +16,7 @@ from typing import Any
 
 from aios_bots.core.adapter import Adapter
 from aios_bots.core.bringing import Bringing
-from aios_bots.core.letters import Letter, begun
+from aios_bots.core.letters import Letter
 from aios_bots.core.model import Op, Outgoing, Place
 from aios_bots.core.postman import Postman
 from aios_bots.core.secret import described
@@ -201,7 +201,8 @@ class Showing:
             return
         calls: Sequence[Outgoing] = ()
         if self._store.mutes.of(place) is not None and not self._asked_here(place, row):
-            if row["kind"] == "message":
+            own = self._bringing.came_from(place, row["conversation"], row["message_id"])
+            if row["kind"] == "message" and not own:
                 await self._store.mutes.missed(place)
         else:
             calls = await self._calls(place, row)
@@ -290,7 +291,7 @@ class Showing:
             "message_id": reply_id,
             "ref": message_id,
         }
-        letter, count = begun(self._store.outbox, self._bringing.letter(place, row))
+        letter, count = self._bringing.begun(self._bringing.letter(place, row))
         head = self._wording.who(agent, "agent")
         turn = self._bringing.turn(place, head, begun=count, grace_s=GRACE_S)
         return Page(letter, turn, lambda: self._bringing.told(place, conversation, message_id))

@@ -167,6 +167,6 @@ class Watching:
             number=binding.last_seq,
             words=str(bundle.upto),
         )
-        draft = Draft(new_id(), person.user_id, action)
+        draft = Draft(new_id(), f"{self._bringing.prefix}{person.user_id}", action)
         await self._store.buttons.keep([draft])
         return Button("Show", draft.id)

@@ -106,12 +106,22 @@ class Loopback(Faults):
             self._news.append(news)
             await news
 
+    @property
+    def waiting(self) -> int:
+        """Updates that the bot did not take yet."""
+        return len(self._updates)
+
     def close_chat(self, chat: str, *, closed: bool = True) -> None:
         """The bot is blocked or removed there; or it is not any more."""
         (self._closed.add if closed else self._closed.discard)(chat)
 
-    def move(self, old: str, new: str) -> None:
-        """A chat gets another id, as a group does that grows."""
+    def move(self, old: str, new: str, tell: Person | None = None) -> None:
+        """A chat gets another id, as a group does that grows; ``tell``: the bot is told, by whom.
+
+        Else it finds out by the next call.
+        """
+        if tell is not None:
+            tell.tells_of_move(self._groups[old], new)
         self._moved[old] = new
         self._messages[new] = self._messages.pop(old, {})
         if old in self._groups:

@@ -92,7 +92,7 @@ class Person:
             chat,
             topic,
             msg_id=message.id,
-            text=text,
+            text=text.removeprefix(f"@{self._app.name} "),
             reply_to=reply_to,
             files=files,
             forwarded=forwarded,
@@ -115,14 +115,18 @@ class Person:
             Kind.EDIT, chat, message.topic, msg_id=msg_id, text=text, addressed=meant
         )
 
-    def presses(self, label: str, message: Message, group: Group | None = None) -> Incoming:
+    def presses(
+        self, button: str | Button, message: Message, group: Group | None = None
+    ) -> Incoming:
         """Press a button; the answer is then in ``app.answers[update.answer_to]``."""
+        if isinstance(button, str):
+            button = message.button(button)
         return self._tells(
             Kind.BUTTON,
             self._chat(group),
             message.topic,
             msg_id=message.id,
-            data=message.button(label).data,
+            data=button.data,
             answer_to=self._app.asks(),
         )
 
@@ -161,6 +165,10 @@ class Person:
         self._app.close_chat(group.chat, closed=False)
         return self._tells(Kind.MEMBERSHIP, group.chat, "", data="member")
 
+    def tells_of_move(self, group: Group, chat: str) -> Incoming:
+        """Make a group another kind of group, which has another id."""
+        return self._tells(Kind.MEMBERSHIP, group.chat, "", data=f"moved:{chat}")
+
     def _chat(self, group: Group | None) -> str:
         return self.id if group is None else group.chat
 
@@ -175,15 +183,13 @@ class Person:
     def _tells(
         self, kind: Kind, chat: str, topic: str, ago_s: float = 0.0, **more: Any
     ) -> Incoming:
-        return self._app.tell_bot(
-            Incoming(
-                platform=self._app.platform,
-                place=self._app.place(chat, topic),
-                chat_kind=self._app.kind(chat),
-                sender=Sender(self.id, self.name, SenderKind.PERSON),
-                update_id=0,
-                kind=kind,
-                at=self._app.clock() - ago_s,
-                **more,
-            )
-        )
+        said: dict[str, Any] = {
+            "platform": self._app.platform,
+            "place": self._app.place(chat, topic),
+            "chat_kind": self._app.kind(chat),
+            "sender": Sender(self.id, self.name, SenderKind.PERSON),
+            "update_id": 0,
+            "kind": kind,
+            "at": self._app.clock() - ago_s,
+        }
+        return self._app.tell_bot(Incoming(**{**said, **more}))

@@ -31,8 +31,11 @@ LIGHT_PER_MIN, LIGHT_BURST = 90, 20
 """Buttons, reactions and searches as one types."""
 MOVED = "moved:"
 """How the ``data`` of a membership begins when the chat has another id, which follows."""
+GREETED = "told once"
+"""In the audit; a bridge that starts again knows from it who had the line today."""
 OUT = frozenset({"kicked", "left", "blocked", "out"})
 _LIGHT = frozenset({Kind.BUTTON, Kind.INLINE, Kind.REACTION, Kind.STOP})
+_SPOKEN = frozenset({Kind.MESSAGE, Kind.COMMAND, Kind.BUTTON})
 _DETAIL_CHARS = 120
 
 Do = Callable[[Visit, str], Awaitable[None]]
@@ -110,6 +113,8 @@ class Desk:
         )
         role = person.role if person is not None else None
         ruling = rule(incoming, role, group_on=group_on, known=known)
+        if incoming.kind in _SPOKEN:
+            await self._let_in(incoming.place.chat)  # who speaks to the bot has not blocked it
         if ruling.act in {Act.TAKE, Act.REFUSE} and incoming.kind is not Kind.MEMBERSHIP:
             ruling = self._in_time(incoming, ruling)
         await self._note(visit, ruling)
@@ -155,11 +160,12 @@ class Desk:
             case Act.HELLO:
                 if self._flood.hello(incoming.person):
                     visit.say(refusals.HELLO)
+                    await self._office.store.people.note(incoming.person, GREETED)
             case Act.REFUSE if ruling.reason in refusals.REFUSALS:
                 line = refusals.REFUSALS[ruling.reason]
                 if incoming.kind is Kind.BUTTON:
                     visit.toast(line)
-                elif incoming.kind in {Kind.MESSAGE, Kind.COMMAND}:
+                elif incoming.kind in _SPOKEN:
                     visit.say(line)
         if incoming.kind is Kind.BUTTON and is_person(incoming.platform, incoming.sender):
             visit.toast("" if ruling.act is Act.TAKE else "That button is not for you.")
@@ -192,7 +198,7 @@ class Desk:
         kind = visit.incoming.kind
         if kind is Kind.BUTTON:
             visit.toast(line)
-        if kind in {Kind.MESSAGE, Kind.COMMAND, Kind.BUTTON}:
+        if kind in _SPOKEN:
             visit.say(line)
 
     async def _do(self, visit: Visit) -> None:
@@ -252,13 +258,16 @@ class Desk:
         """Where the bot can speak, and where no more."""
         store, chat = self._office.store, incoming.place.chat
         if incoming.data.startswith(MOVED):
-            await store.outbox.move(chat, incoming.data.removeprefix(MOVED))
+            await self._office.postman.moved(chat, incoming.data.removeprefix(MOVED))
         elif incoming.data in OUT:
-            await store.park(chat, "the bot was removed or blocked")
+            await self._office.postman.put_out(chat, "the bot was removed or blocked")
             await store.people.note(incoming.person, "bot removed", f"chat {chat}")
         else:
-            await store.park(chat, "")
-            await self._office.postman.let_in(chat)
-            for binding in store.bindings():
+            await self._let_in(chat)
+
+    async def _let_in(self, chat: str) -> None:
+        """The bot can speak there; bring what waited, if it could not before."""
+        if await self._office.postman.let_in(chat):
+            for binding in self._office.store.bindings():
                 if binding.place.chat == chat:
                     await self._office.showing.bound(binding)

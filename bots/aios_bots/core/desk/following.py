@@ -106,8 +106,8 @@ async def enter(visit: Visit, conversation: str, mode: Mode = Mode.CHAT) -> Bind
     page = await client.call("chat.history", conversation=conversation, limit=1)
     agent = page["agents"][0] if page["agents"] else ""
     now = visit.office.store.binding(visit.place)
-    if now is not None and (now.conversation, now.mode) == (conversation, mode):
-        said: list[names.Event] = []
+    if now is not None and now.conversation == conversation:
+        said: list[names.Event] = []  # what is missing comes by itself
         last = now.last_seq
     else:
         said = await names.page_before(visit, conversation, None, 50, client)

@@ -50,7 +50,7 @@ async def page_before(
     """So many events before that one, oldest first; before None: the last ones."""
     client = client or visit.client
     if before is None:
-        before = await _end(client, conversation) + 1
+        before = await end(client, conversation) + 1
     if before <= 1:
         return []
     after = max(0, before - 1 - limit)
@@ -58,7 +58,7 @@ async def page_before(
     return [row for row in answer["messages"] if row["seq"] < before]
 
 
-async def _end(client: SiteClient, conversation: str) -> int:
+async def end(client: SiteClient, conversation: str) -> int:
     """The last ``seq``: found from the last message that the listing knows of."""
     after = 0
     rows = (await client.call("chat.list", limit=LISTED))["conversations"]

@@ -140,6 +140,8 @@ async def conversation(visit: Visit, ref: str) -> Row:
     ]
     if len(found) == 1:
         return found[0]
+    if found:
+        raise InvalidParams(f"several of your conversations begin with {typed[:80]}")
     if not found and typed:
         # It may be an old one, far down in the list.
         client = await seen_by(visit, typed)

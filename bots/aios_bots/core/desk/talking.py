@@ -135,8 +135,7 @@ async def send_held(visit: Visit, action: Action) -> None:
     held = action.held
     if held is None:
         return
-    binding = Binding(visit.place, action.conversation, action.agent)
-    await posting.post(visit, held, binding)
+    await posting.post(visit, held, await _there(visit, action.conversation, action.agent))
     visit.rewrite("Sent.")
     visit.toast("Sent.")
 
@@ -183,11 +182,23 @@ async def _where(visit: Visit, incoming: Incoming) -> Binding | None:
     if not visit.private:
         return now
     try:
-        row = await rights.conversation(visit, replied.conversation)
+        return await _there(visit, replied.conversation)
     except InvalidParams:
         return now
-    agent = row["agents"][0] if row["agents"] else ""
-    return Binding(visit.place, replied.conversation, agent)
+
+
+async def _there(visit: Visit, conversation: str, agent: str = "") -> Binding:
+    """A conversation that was shown here: if another is now, the place goes back to it."""
+    now = visit.office.store.binding(visit.place)
+    if now is not None and now.conversation == conversation:
+        return now
+    back = await places.back_to(visit, conversation, agent)
+    visit.say(Page("You are back in the conversation with ", bold(_name(visit, back)), "."))
+    return back
+
+
+def _name(visit: Visit, binding: Binding) -> str:
+    return names.of_agent(visit, binding.agent) or "others"
 
 
 async def _somewhere(visit: Visit) -> Binding | None:
