@@ -23,6 +23,8 @@ CEILING_S = 300
 TOKEN = re.compile(r"(?<![\w+/=-])[A-Za-z0-9_-]{43}(?![\w+/=-])")
 """What a node's token looks like: 32 bytes in base64."""
 
+BOT_TOKEN = re.compile(r"\d{5,}:[A-Za-z0-9_-]{30,}")
+
 by_name = pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 
 
@@ -125,6 +127,7 @@ def test_no_secret_is_in_what_is_saved(ran: Ran):
     for done in ran.done:
         saved = done.read_text("utf-8")
         assert not TOKEN.findall(saved)
+        assert not BOT_TOKEN.findall(saved)
         assert not [secret for secret in secrets if secret in saved]
 
 
