@@ -294,7 +294,12 @@ class Showing:
         letter, count = self._bringing.begun(self._bringing.letter(place, row))
         head = self._wording.who(agent, "agent")
         turn = self._bringing.turn(place, head, begun=count, grace_s=GRACE_S)
-        return Page(letter, turn, lambda: self._bringing.told(place, conversation, message_id))
+        return Page(
+            letter,
+            turn,
+            lambda: self._bringing.told(place, conversation, message_id),
+            lambda: self._catch_up(place),
+        )
 
     async def _write(self, reply_id: str, writing: Writing) -> None:
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from aios_bots.core.letters import Letter
 from aios_bots.core.postman import Postman
@@ -28,12 +28,29 @@ NOT_YET_S = 0.1
 class Page:
     """A reply in one place."""
 
-    def __init__(self, letter: Letter, turn: Turn, ready: Callable[[], bool]) -> None:
-        self.letter, self.turn, self._ready = letter, turn, ready
+    def __init__(
+        self,
+        letter: Letter,
+        turn: Turn,
+        ready: Callable[[], bool],
+        catch_up: Callable[[], Awaitable[None]],
+    ) -> None:
+        """``catch_up``: brings to the place what is in the log by now."""
+        self.letter, self.turn, self._ready, self._catch_up = letter, turn, ready, catch_up
         self.news = asyncio.Event()
         self.over = asyncio.Event()
         """The log has told of the reply: nothing here may touch it any more."""
         self._putting: asyncio.Task[None] | None = None
+        self._level = turn.begun > 0
+
+    async def level(self) -> None:
+        """Let everything go before it that was said before its first word.
+
+        The log may be behind: after a restart, the answer before this one would come after it.
+        """
+        if not self._level and self.turn.text:
+            self._level = True
+            await self._catch_up()
 
     @property
     def closed(self) -> bool:
@@ -164,6 +181,9 @@ class Writing:
             return None
         if not page.ready:
             return NOT_YET_S
+        await page.level()
+        if page.closed:
+            return None
         now, busy = self._clock(), self._postman.busy(page.letter.place.chat)
         step = page.turn.step(now, busy=busy)
         if step is None:
