@@ -253,6 +253,7 @@ class Bringing:
                 target=target,
                 target_key=on.key(0),
                 text=emoji,
+                data=self._wording.whose(row),
             )
         ]
 

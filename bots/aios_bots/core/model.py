@@ -190,4 +190,4 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     silent: bool = False
     """No sound on the phone."""
     data: str = ""
-    """Of the answer to an inline search a JSON list of ``Hit``."""
+    """Of the answer to an inline search a JSON list of ``Hit``; of a reaction whose it is."""

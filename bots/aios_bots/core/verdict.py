@@ -84,9 +84,24 @@ def _other(out: Outgoing, error: CallError) -> Outgoing | None:
             return as_send(out)  # somebody deleted the message: what was said must not be lost
         case Absent() if out.op is Op.EDIT and (out.event_id or out.buttons):
             return as_send(out)
+        case Absent() if out.op is Op.REACT and out.text:
+            return _in_words(out)
         case Absent() | Unread() | Impossible() if out.op is Op.SEND and (out.files or out.as_file):
             return _without_files(out, error)
     return None
+
+
+def _in_words(reaction: Outgoing) -> Outgoing:
+    """A reaction where the app has none."""
+    return msgspec.structs.replace(
+        reaction,
+        op=Op.SEND,
+        text=f"{reaction.data}\n{reaction.text}",
+        reply_to=reaction.target,
+        target="",
+        target_key="",
+        data="",
+    )
 
 
 def _without_files(out: Outgoing, error: CallError) -> Outgoing:
