@@ -187,6 +187,10 @@ def test_files_come_with_safe_names():
     seen = message(None, photo=sizes, caption="look /help")
     assert (seen.kind, seen.text) == (Kind.MESSAGE, "look /help")
     assert [(file.ref, file.mime, file.size) for file in seen.files] == [("l", "image/jpeg", 99)]
+    for views in ([{"width": 9, "height": 9, "file_size": size} for size in (2, 7, 3)], [{}] * 3):
+        listed = [{"file_id": str(at), **view} for at, view in enumerate(views)]
+        best = "1" if views[0] else "2"  # the last is the largest, if nothing says otherwise
+        assert message(None, photo=listed).files[0].ref == best
     document = {"file_id": "d", "file_name": "../../etc/\u202epasswd", "mime_type": "no\nsuch"}
     (file,) = message(None, document=document).files
     assert (file.name, file.mime) == ("passwd", "application/octet-stream")

@@ -28,7 +28,7 @@ def files_of(message: dict[str, Any]) -> tuple[Attachment, ...]:
     if isinstance(sizes, list):
         shown = [size for size in sizes if isinstance(size, dict) and size.get("file_id")]
         if shown:
-            return (_attachment(max(shown, key=_area), "photo.jpg", "image/jpeg"),)
+            return (_attachment(max(reversed(shown), key=_largeness), "photo.jpg", "image/jpeg"),)
     sticker = message.get("sticker")
     if isinstance(sticker, dict) and sticker.get("file_id"):
         return (_attachment(sticker, *_sticker(sticker)),)
@@ -57,13 +57,11 @@ def _attachment(file: dict[str, Any], name: str, mime: str) -> Attachment:
     )
 
 
-def _area(size: dict[str, Any]) -> int:
+def _largeness(size: dict[str, Any]) -> tuple[int, int]:
     """The largest is the picture, the others are small views of it."""
-    width, height = size.get("width"), size.get("height")
-    if isinstance(width, int) and isinstance(height, int):
-        return width * height
-    given = size.get("file_size")
-    return given if isinstance(given, int) else 0
+    width, height, given = (size.get(name) for name in ("width", "height", "file_size"))
+    area = width * height if isinstance(width, int) and isinstance(height, int) else 0
+    return area, given if isinstance(given, int) else 0
 
 
 def _sticker(sticker: dict[str, Any]) -> tuple[str, str]:
