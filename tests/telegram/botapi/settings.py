@@ -55,6 +55,10 @@ class Times:
         """Seconds for measuring."""
         return time.monotonic() + self._ahead_s
 
+    def unix(self) -> float:
+        """Seconds since 1970."""
+        return time.time() + self._ahead_s
+
     def date(self) -> int:
-        """Seconds since 1970, as in messages."""
-        return int(time.time() + self._ahead_s)
+        """The same as in messages."""
+        return int(self.unix())
