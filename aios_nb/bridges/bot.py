@@ -125,9 +125,12 @@ class Bot:
         """A code that lets somebody in. Without a role: the owner first, then members."""
         card = self.card()
         known = card.people if card is not None else ()
+        first = role is None and first_role(known) is Role.OWNER
         role = role or first_role(known)
         pairing = Pairing(time.time, secrets.token_bytes)
-        code, offer = pairing.offer(self.account, role, agents=agents, conversation=conversation)
+        code, offer = pairing.offer(
+            self.account, role, agents=agents, conversation=conversation, first=first
+        )
         self.box.put(Word(offer=offer))
         link = card.link if card is not None else ""
         return Code(code, link + code if link else "", CODE_S, role, conversation)

@@ -43,9 +43,10 @@ def rows(card: Card, *, bridged: bool) -> list[tuple[str, str]]:
     found = [
         ("bridge", in_short(card, bridged=bridged)),
         ("node", card.node),
-        ("people", _counted(status.people, "person is", "people are") + " paired"),
-        ("chats", f"{status.places} show a conversation"),
+        ("people", f"{status.people} paired" if status.people else "nobody is paired yet"),
     ]
+    if status.places:
+        found.append(("chats", f"{status.places} show a conversation"))
     if status.waiting_in:
         found.append(("in", f"{status.waiting_in} updates wait for the node"))
     if post.waiting:
@@ -64,10 +65,6 @@ def rows(card: Card, *, bridged: bool) -> list[tuple[str, str]]:
         found.append(("aside", f"{status.aside} updates could not be dealt with"))
     found += [("note", note) for note in status.notes]
     return [(label, one_line(said)) for label, said in found]
-
-
-def _counted(number: int, one: str, more: str) -> str:
-    return f"{number} {one if number == 1 else more}"
 
 
 def spelled(code: str) -> str:

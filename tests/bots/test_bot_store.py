@@ -16,7 +16,7 @@ import pytest
 from aios_bots.core.inbox import TRIES_MAX
 from aios_bots.core.model import Op, Outgoing, Place, Span, SpanKind
 from aios_bots.core.outbox import CRASHES_MAX, KEPT_MS
-from aios_bots.core.pairing import CODE_S, Offer, Role
+from aios_bots.core.pairing import CODE_S, Offer, Pairing, Role
 from aios_bots.core.store import Binding, BotStore, Mode, Shown
 from tests.clock import Clock
 
@@ -461,3 +461,17 @@ def test_what_was_promised_is_there_after_a_kill(path: Path) -> None:
     again.close_now()
     assert set(said) <= kept
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_of_two_first_codes_one_makes_an_owner(bot: BotStore, clock: Clock) -> None:
+    async def story() -> None:
+        pairing = Pairing(clock, os.urandom)
+        for _ in range(2):
+            await bot.people.keep(pairing.offer("77", Role.OWNER, first=True)[1])
+        one, other = bot.people.offers()
+        assert await bot.people.admit(one, "5", "Ada")
+        assert await bot.people.admit(other, "6", "Bob")
+        roles = {who.name: who.role for who in bot.people.all()}
+        assert roles == {"Ada": Role.OWNER, "Bob": Role.MEMBER}
+
+    run(story())

@@ -53,6 +53,8 @@ class Offer(msgspec.Struct, frozen=True):
     expires: float = 0.0
     """Unix seconds."""
     used_by: str = ""
+    first: bool = False
+    """The role is for the first owner; when there is one by then, it is a member's."""
 
 
 class Answer(StrEnum):
@@ -97,6 +99,7 @@ class Pairing:
         *,
         agents: Iterable[str] = (),
         conversation: str = "",
+        first: bool = False,
     ) -> tuple[str, Offer]:
         """A code to show to the owner once, and the offer to keep."""
         code = new_code(self._random)
@@ -107,6 +110,7 @@ class Pairing:
             tuple(agents),
             conversation,
             self._clock() + CODE_S,
+            first=first,
         )
 
     def redeem(

@@ -17,6 +17,7 @@ AUDIT_ROWS = 10_000
 AUDIT_SPARE_ROWS = 500
 """The oldest lines are dropped, so many at a time."""
 DETAIL_MAX_CHARS = 200
+_OFFER = "hash, account, role, agents, conversation, expires, used_by, first"
 
 
 class Person(msgspec.Struct, frozen=True):
@@ -83,13 +84,14 @@ class People:
     # Codes -----------------------------------------------------------------------------------
 
     async def keep(self, offer: Offer) -> None:
-        """Keep what a code gives; those that are too old go."""
+        """Keep what a code gives, once; those that are too old go."""
 
         def apply(tx: Tx) -> None:
             tx.execute("DELETE FROM paircode WHERE expires < ?", (self._now() - _ms(CODE_S),))
             tx.execute(
-                "INSERT INTO paircode (hash, account, role, agents, conversation, expires)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT OR IGNORE INTO paircode"
+                " (hash, account, role, agents, conversation, expires, first)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (
                     offer.digest,
                     self._account,
@@ -97,6 +99,7 @@ class People:
                     _json(offer.agents),
                     offer.conversation,
                     _ms(offer.expires),
+                    int(offer.first),
                 ),
             )
 
@@ -105,8 +108,7 @@ class People:
     def offers(self) -> list[Offer]:
         """What can be had with a code now."""
         rows = self._store.read(
-            "SELECT hash, account, role, agents, conversation, expires, used_by FROM paircode"
-            " WHERE account = ? AND used_by = '' AND expires > ?",
+            f"SELECT {_OFFER} FROM paircode WHERE account = ? AND used_by = '' AND expires > ?",
             (self._account, self._now()),
         )
         return [_offer(row) for row in rows]
@@ -126,6 +128,9 @@ class People:
             ).rowcount
             if not taken:
                 return False
+            role = offer.role.value
+            if offer.first and _has_owner(tx, self._account, user_id):
+                role = Role.MEMBER.value
             tx.execute(
                 "INSERT INTO person (account, user_id, role, agents, name, added)"
                 " VALUES (?, ?, ?, ?, ?, ?)"
@@ -135,7 +140,7 @@ class People:
                 (
                     self._account,
                     user_id,
-                    offer.role.value,
+                    role,
                     _json(offer.agents),
                     one_line(name, NAME_MAX_CHARS),
                     now,
@@ -148,8 +153,7 @@ class People:
     def taken(self, digest: bytes, user_id: str) -> Offer | None:
         """The offer of that code, if this person has used it already: saying it twice is once."""
         rows = self._store.read(
-            "SELECT hash, account, role, agents, conversation, expires, used_by FROM paircode"
-            " WHERE account = ? AND hash = ? AND used_by = ?",
+            f"SELECT {_OFFER} FROM paircode WHERE account = ? AND hash = ? AND used_by = ?",
             (self._account, digest, user_id),
         )
         return _offer(rows[0]) if rows else None
@@ -201,8 +205,18 @@ class People:
 
 
 def _offer(row: Sequence[Any]) -> Offer:
-    digest, account, role, agents, talk, expires, used_by = row
-    return Offer(digest, account, Role(role), _names(agents), talk, expires / 1000, used_by)
+    digest, account, role, agents, talk, expires, used_by, first = row
+    found = (digest, account, Role(role), _names(agents), talk, expires / 1000, used_by)
+    return Offer(*found, first=bool(first))
+
+
+def _has_owner(tx: Tx, account: str, beside: str) -> bool:
+    found = tx.execute(
+        "SELECT 1 FROM person WHERE account = ? AND role = 'owner' AND revoked = 0"
+        " AND user_id <> ? LIMIT 1",
+        (account, beside),
+    )
+    return found.fetchone() is not None
 
 
 def _ms(seconds: float) -> int:

@@ -88,7 +88,8 @@ STEPS: tuple[str, ...] = (
         agents TEXT NOT NULL,
         conversation TEXT NOT NULL,
         expires INTEGER NOT NULL,
-        used_by TEXT NOT NULL DEFAULT ''
+        used_by TEXT NOT NULL DEFAULT '',
+        first INTEGER NOT NULL DEFAULT 0
     ) STRICT, WITHOUT ROWID;
 
     CREATE TABLE gate (

@@ -47,7 +47,8 @@ async def _taken(visit: Visit, typed: str) -> Offer | None:
     if offer is None or not await people.admit(offer, user, incoming.sender.name):
         await _wrong(visit)
         return None
-    role = offer.role.value
+    person = people.get(user)
+    role = person.role.value if person is not None else ""
     await people.note(incoming.person, "paired", f"{role} {visit.name} {' '.join(offer.agents)}")
     return offer
 
