@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from aios_bots.core import collapsing, turn
+from aios_bots.core.model import ChatKind
 from tests.bots.world import World
 from tests.clock import Clock
 
@@ -21,6 +23,20 @@ def world(tmp_path: Path, clock: Clock) -> Iterator[World]:
     world = World(tmp_path, clock)
     yield world
     world.site.stop()
+
+
+@pytest.fixture
+def quick_edits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message that grows is edited as soon as it has grown."""
+    monkeypatch.setattr(turn, "EDIT_S", dict.fromkeys(ChatKind, 0.0))
+    monkeypatch.setattr(turn, "GROWN_CHARS", 1)
+
+
+@pytest.fixture
+def quick_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who watches is told at once."""
+    monkeypatch.setattr(collapsing, "GATHER_S", 0.0)
+    monkeypatch.setattr(collapsing, "SUMMARY_S", 0.05)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -4,26 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from aios_bots.core import collapsing, turn
-from aios_bots.core.model import ChatKind, Op, Span, SpanKind
+from aios_bots.core import collapsing
+from aios_bots.core.model import Op, Span, SpanKind
 from aios_bots.core.pairing import Role
 from aios_nb.client import get_file
 from tests.bots.world import World
-
-
-@pytest.fixture
-def quick_edits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A message that grows is edited as soon as it has grown."""
-    monkeypatch.setattr(turn, "EDIT_S", dict.fromkeys(ChatKind, 0.0))
-    monkeypatch.setattr(turn, "GROWN_CHARS", 1)
-
-
-@pytest.fixture
-def quick_watch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who watches is told at once."""
-    monkeypatch.setattr(collapsing, "GATHER_S", 0.0)
-    monkeypatch.setattr(collapsing, "SUMMARY_S", 0.05)
-
 
 # Messages ------------------------------------------------------------------------------------
 

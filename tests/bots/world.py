@@ -11,23 +11,27 @@ from typing import Any, Self
 import msgspec
 
 from aios_bots.adapters.loopback import Group, Loopback, Message, Person
+from aios_bots.core.adapter import Content
 from aios_bots.core.box import Box
 from aios_bots.core.bridge import Bridge
-from aios_bots.core.model import Incoming, Kind, Sender, SenderKind
+from aios_bots.core.model import Incoming, Kind, Outgoing, Sender, SenderKind
 from aios_bots.core.pacing import Rates
 from aios_bots.core.pairing import Role
+from aios_bots.core.schema import STEPS
 from aios_bots.core.store import BotStore
 from aios_bots.core.voices import Voices, new_keys
 from aios_nb.agents.definition import describe
 from aios_nb.agents.outputs import File
 from aios_nb.client import RemoteClient
+from aios_nb.store import Store
+from tests.bots.fuse import Fuse, FusedClient, FusedStore
 from tests.clock import Clock
 from tests.sites import TestSite
 
 BOT = "77"
 FAST = Rates(all_per_s=100_000, private_per_s=1e6, private_burst=1000, group_per_min=1_000_000)
 LOOK_S = 0.005
-HANG_S = 4
+HANG_S = 30
 """A ceiling for what never happens."""
 BETWEEN_S = 4.0
 """People in a story take their time: each of their acts is so much later than the last."""
@@ -48,6 +52,7 @@ class App(Loopback):
         super().__init__(BOT, clock=clock)
         self._now = clock
         self._old: set[str] = set()
+        self.fuse: Fuse | None = None
 
     def wipe(self, chat: str) -> None:
         """What is there now is not looked at any more."""
@@ -69,10 +74,19 @@ class App(Loopback):
         """The app keeps no file any more."""
         self._files = _Nowhere()
 
+    def hands_over(self, number: int, raw: str) -> None:
+        """An update as it is, whatever is in it."""
+        self._updates.append((number, raw))
+        self._tell()
+
     def hand_over_again(self, update: Incoming) -> None:
         """An app that forgot that the bot has taken it."""
-        self._updates.append((update.update_id, msgspec.json.encode(update).decode()))
-        self._tell()
+        self.hands_over(update.update_id, msgspec.json.encode(update).decode())
+
+    async def call(self, out: Outgoing, content: Content) -> str:
+        if self.fuse is None:
+            return await super().call(out, content)
+        return await self.fuse.around(lambda: super(App, self).call(out, content))
 
     def tell_bot(self, update: Incoming) -> Incoming:
         self._now.now += BETWEEN_S
@@ -151,8 +165,6 @@ class World:
         self._bridge: Bridge | None = None
         self._task: asyncio.Task[None] | None = None
         self._voices: Voices | None = None
-        self.gone: list[BaseException] = []
-        """Why bridges ended that were not cancelled."""
 
     def _site(self) -> TestSite:
         agents = [
@@ -192,16 +204,23 @@ class World:
         assert self._voices is not None
         await self._voices.close()
 
-    async def start(self) -> None:
-        """A bridge, on what the one before left."""
+    async def start(self, fuse: Fuse | None = None, *, waits: bool = True) -> None:
+        """A bridge, on what the one before left; with a fuse it is not waited for."""
         assert self._voices is not None
-        self._store = BotStore.open(self.folder / "bot.db", BOT, self.clock)
+        opened: Any = Store.open(self.folder / "bot.db", STEPS)
+        voices, app = self._voices, self.app
+        app.fuse = fuse
+        if fuse is not None:
+            opened = FusedStore(opened, fuse)
+            voices = Voices(FusedClient(voices.owner, fuse), FusedClient(voices.others, fuse))
+        self._store = BotStore(opened, BOT, self.clock)
         box = Box(self.folder / "box")
-        self._bridge = Bridge(
-            self.app, self._store, self._voices, box, rates=self.rates, clock=self.clock
-        )
+        self._bridge = Bridge(app, self._store, voices, box, rates=self.rates, clock=self.clock)
         self._task = asyncio.create_task(self._bridge.run())
-        await self._bridge.showing.following.wait()
+        if fuse is not None:
+            fuse.light(self._task)
+        elif waits:
+            await self.until(self._bridge.showing.following.is_set)
 
     async def crash(self) -> None:
         """End the bridge where it is. Nothing is drained."""
@@ -212,6 +231,19 @@ class World:
         with contextlib.suppress(asyncio.CancelledError):
             await task
         await self._store.close()
+
+    def end(self) -> None:
+        """The same, later: its store is there until then."""
+        assert self._task is not None
+        self._task.cancel()
+
+    async def node_ends(self) -> None:
+        """The node is stopped."""
+        await asyncio.to_thread(self.site.stop)
+
+    async def node_begins(self) -> None:
+        """The node is started again, in the same home."""
+        self.site = await asyncio.to_thread(self._site)
 
     async def again(self) -> None:
         await self.crash()
@@ -237,18 +269,27 @@ class World:
         try:
             async with asyncio.timeout(HANG_S):
                 while not true():
-                    assert self._task is None or not self._task.done(), "the bridge has ended"
+                    assert self.app.fuse or not self.ended, "the bridge has ended"
                     await asyncio.sleep(LOOK_S)
         except TimeoutError:
-            chats = {chat: self.app.messages(chat) for chat in self.app.chats}
+            chats = {chat: self.app.messages(chat)[-5:] for chat in self.app.chats[-5:]}
             raise AssertionError(f"that did not happen; the chats show {chats}") from None
+
+    def is_shown(self, chat: str, text: str) -> bool:
+        """Whether a message of that chat has this in it."""
+        return any(text in one for one in self.app.texts(chat))
+
+    @property
+    def ended(self) -> bool:
+        """Whether the bridge has met its fuse."""
+        return self._task is None or self._task.done()
 
     async def quiet(self) -> None:
         """Wait until all that came in is done, and all that goes out is there."""
-        await self.until(lambda: not self._busy)
+        await self.until(lambda: not self.busy)
 
     @property
-    def _busy(self) -> bool:
+    def busy(self) -> bool:
         bridge = self.bridge
         return bool(self.app.waiting or bridge.intake.held or bridge.postman.status().waiting)
 

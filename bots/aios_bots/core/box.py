@@ -11,6 +11,7 @@ import contextlib
 import logging
 import os
 import secrets
+import time
 from pathlib import Path
 
 import msgspec
@@ -21,6 +22,7 @@ log = logging.getLogger("aios_bots.box")
 
 _FILE_MAX_BYTES = 64 << 10
 _SUFFIX = ".json"
+_SETTLED_NS = 1_000_000_000
 
 
 class Word(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -59,7 +61,6 @@ class Box:
             return []
         if changed == self._seen:
             return []
-        self._seen = changed
         found: list[tuple[Path, Word]] = []
         for path in sorted(self._folder.glob(f"[!.]*{_SUFFIX}")):
             try:
@@ -68,6 +69,8 @@ class Box:
             except (OSError, msgspec.DecodeError, UnicodeError) as error:
                 log.warning("a word that cannot be read is dropped: %s", error)
                 self.done(path)
+        if not found and time.time_ns() - changed > _SETTLED_NS:
+            self._seen = changed  # a word in the same tick of the file system's clock is no change
         return found
 
     def done(self, path: Path) -> None:

@@ -57,6 +57,7 @@ class Gatehouse:
         """The last call that is out about each message: the next waits for it."""
         self._probe: asyncio.Task[None] | None = None
         self._back = asyncio.Event()
+        """Something came back, or was looked at."""
         self._timer: asyncio.TimerHandle | None = None
         self._scheduled = False
         self.running = False
@@ -141,6 +142,7 @@ class Gatehouse:
             else:
                 self._held[call.chat].append(call)
         self._arm()
+        self._back.set()
 
     def _arm(self) -> None:
         if self._timer is not None:

@@ -8,6 +8,7 @@ update that fails by itself is tried three times and then put aside, so that it 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
@@ -28,7 +29,7 @@ HELD_MAX = 5000
 PAUSE_S = (0.1, 5.0)
 """Between two tries while the node is away: the first pause, and the longest."""
 AWAY = (NotRunning, ConnectionLost, Busy, NotTaken)
-"""It is not the update's fault."""
+"""It is not the update's fault: the node, the app, or a disk that is full."""
 
 Handle = Callable[[Incoming], Awaitable[None]]
 Lane = tuple[str, str]
@@ -88,7 +89,8 @@ class Intake:
         try:
             incoming = self._adapter.read(update.raw)
         except Exception as error:  # noqa: BLE001 - whatever a stranger's update makes of a reader
-            await self._aside(update, error, for_good=True)
+            with contextlib.suppress(Busy):  # a full disk: then it is tried at the next start
+                await self._aside(update, error, for_good=True)
             return
         self._held += 1
         if self._held >= HELD_MAX:
@@ -121,22 +123,27 @@ class Intake:
         pause, longest = PAUSE_S
         while True:
             try:
-                async with self._at_once:
-                    await self._handle(incoming)
+                if await self._tried(update, incoming):
+                    self.away = ""
+                    return
             except AWAY as error:
                 self.away = described(error)
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, longest)
-            except Exception as error:
-                log.warning("update %s failed: %s", update.update_id, described(error))
-                log.debug("it failed here", exc_info=True)
-                if await self._aside(update, error):
-                    return
-                await asyncio.sleep(PAUSE_S[0])
-            else:
-                self.away = ""
-                await self._store.inbox.done(update.update_id)
-                return
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, longest)
+
+    async def _tried(self, update: Update, incoming: Incoming) -> bool:
+        """Deal with it once; gives whether it is over: done, or put aside."""
+        try:
+            async with self._at_once:
+                await self._handle(incoming)
+        except AWAY:
+            raise
+        except Exception as error:
+            log.warning("update %s failed: %s", update.update_id, described(error))
+            log.debug("it failed here", exc_info=True)
+            return await self._aside(update, error)
+        await self._store.inbox.done(update.update_id)
+        return True
 
     async def _aside(self, update: Update, error: Exception, *, for_good: bool = False) -> bool:
         """Count a failure; gives whether the update is put aside now."""

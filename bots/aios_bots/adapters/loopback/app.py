@@ -111,6 +111,10 @@ class Loopback(Faults):
         """Updates that the bot did not take yet."""
         return len(self._updates)
 
+    def delete(self, chat: str, msg_id: str) -> None:
+        """Somebody takes a message away; the bot is not told."""
+        del self._messages[chat][msg_id]
+
     def close_chat(self, chat: str, *, closed: bool = True) -> None:
         """The bot is blocked or removed there; or it is not any more."""
         (self._closed.add if closed else self._closed.discard)(chat)
@@ -167,6 +171,7 @@ class Loopback(Faults):
                 self._note_absent(out)
         self.calls.append(Made(at, out, msg_id, error))
         self._tell()
+        await self.pass_holds(out, after=True)
         if error is not None:
             raise error
         return msg_id

@@ -15,8 +15,8 @@ Match = Callable[[Outgoing], bool]
 class Held:
     """Calls that hang until they are let go."""
 
-    def __init__(self, match: Match) -> None:
-        self.match = match
+    def __init__(self, match: Match, *, after: bool) -> None:
+        self.match, self.after = match, after
         self.reached = asyncio.Event()
         """A call is there."""
         self.gone = asyncio.Event()
@@ -54,9 +54,11 @@ class Faults:
         self._faults.clear()
 
     @contextlib.contextmanager
-    def held(self, *, chat: str | None = None, op: Op | None = None) -> Iterator[Held]:
-        """Calls of this kind hang before they have an effect, until the end of the block."""
-        hold = Held(_matching(chat, op))
+    def held(
+        self, *, chat: str | None = None, op: Op | None = None, after: bool = False
+    ) -> Iterator[Held]:
+        """Calls of this kind hang until the end of the block: before their effect, or after it."""
+        hold = Held(_matching(chat, op), after=after)
         self._holds.append(hold)
         try:
             yield hold
@@ -64,13 +66,17 @@ class Faults:
             self._holds.remove(hold)
             hold.gone.set()
 
+    def lacks_files(self) -> None:
+        """This server takes no files."""
+        self._faults.append(Fault(_has_file, Absent("no such method"), -1, after=False))
+
     def lacks(self, *ops: Op) -> None:
         """This server does not know these calls, as the bot finds out by making them."""
         for op in ops:
             self.fail(Absent(f"no such method: {op}"), op=op, times=-1)
 
-    async def pass_holds(self, out: Outgoing) -> None:
-        for hold in [one for one in self._holds if one.match(out)]:
+    async def pass_holds(self, out: Outgoing, *, after: bool = False) -> None:
+        for hold in [one for one in self._holds if one.match(out) and one.after is after]:
             hold.reached.set()
             await hold.gone.wait()
 
@@ -81,6 +87,10 @@ class Faults:
             if not fault.times:
                 self._faults.remove(fault)
         return fault
+
+
+def _has_file(out: Outgoing) -> bool:
+    return bool(out.files or out.as_file)
 
 
 def _matching(chat: str | None, op: Op | None) -> Callable[[Outgoing], bool]:

@@ -100,7 +100,7 @@ class Desk:
         self._flood = flood
         self._light = Flood(clock, per_min=LIGHT_PER_MIN, burst=LIGHT_BURST)
         self._admitted: dict[str, float] = {}
-        """Updates that were let through and are not done: trying again is not sending again."""
+        """Updates that were let through, and when: trying again is not sending again."""
 
     async def handle(self, incoming: Incoming) -> None:
         """Deal with one update. Raises ``NotRunning`` and its kin when it must wait."""
@@ -120,7 +120,6 @@ class Desk:
         await self._note(visit, ruling)
         await self._act(visit, ruling)
         await visit.flush()
-        self._admitted.pop(incoming.key, None)
 
     def _in_time(self, incoming: Incoming, ruling: Ruling) -> Ruling:
         """The same, unless the person sends more than is good."""

@@ -32,6 +32,7 @@ async def chat(visit: Visit, rest: str) -> None:
         return
     binding = await _begin(visit, rights.meant(visit, name))
     if text or visit.incoming.files:
+        await visit.flush()  # before the answer
         await message(visit, visit.incoming, binding)
 
 
@@ -194,6 +195,7 @@ async def _there(visit: Visit, conversation: str, agent: str = "") -> Binding:
         return now
     back = await places.back_to(visit, conversation, agent)
     visit.say(Page("You are back in the conversation with ", bold(_name(visit, back)), "."))
+    await visit.flush()  # before the answer
     return back
 
 
