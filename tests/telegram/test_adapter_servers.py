@@ -106,6 +106,13 @@ def test_a_server_that_answers_at_once_is_asked_less_and_less_often(monkeypatch)
     assert server.pauses == [0.02, 0.04, 0.08, 0.16, 0.3, 0.3, 0.02]
 
 
+def test_a_server_that_does_not_heed_offsets_is_not_asked_without_end(monkeypatch):
+    server = Scripted(monkeypatch, [4, 5], [4, 5], [4, 5], [4, 5, 6], [4, 5, 6])
+    server.run()
+    assert server.offsets == [None, 6, 6, 6, 7, 7]
+    assert server.pauses == [0.02, 0.04, 0.02]
+
+
 def test_offsets_go_on_until_a_week_is_quiet(monkeypatch, clock):
     """Then a server may begin with other numbers, which an old offset would confirm unseen."""
     server = Scripted(monkeypatch, [1000], [], [1001], [], [7], [])

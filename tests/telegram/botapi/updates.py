@@ -63,9 +63,15 @@ class Updates:
         return self.inject({kind: body}, queue) if wanted else None
 
     def inject(self, raw: dict[str, Any], queue: int = 0) -> int:
-        """Any object at all as an update: an unknown kind, fields missing, types wrong."""
-        number = self.next_id
-        self.next_id += 1
+        """Any object at all as an update: an unknown kind, fields missing, types wrong.
+
+        With a number that was there before it is that update once more.
+        """
+        number, given = self.next_id, raw.get("update_id")
+        if isinstance(given, int) and given < number:
+            number = given
+        else:
+            self.next_id += 1
         body = {"update_id": number, **raw}
         self.pending.append(Update(number, body, queue, self._times.now()))
         self._wake()

@@ -63,41 +63,51 @@ class Polling:
         self._offset = 0
         self._kinds: tuple[str, ...] = KINDS
         self._hook_gone = False
+        self._pause, self._idle = PAUSE_S, AT_ONCE_S
 
     async def run(self, take: Take) -> None:
-        pause, idle = PAUSE_S, AT_ONCE_S
-        last_news = self._clock()
         loop = asyncio.get_running_loop()
+        last_news = self._clock()
         while True:
             if self._clock() - last_news > SILENCE_S:
                 self._offset, last_news = 0, self._clock()
             began = loop.time()
-            try:
-                if not self._hook_gone:
-                    await self._drop_webhook()
-                batch = await self._batch()
-                if batch:
-                    await take(batch)
-            except (Lost, Refused) as failure:
-                self._trouble(in_words(failure))
-                if not await self._mended(failure):
-                    wait = failure.pause_s if isinstance(failure, Refused) else 0.0
-                    await asyncio.sleep(max(wait, pause))
-                    pause = min(2 * pause, PAUSE_MAX_S)
-                continue
-            except Exception as error:  # noqa: BLE001 - not kept, so not confirmed: it comes again
-                self._trouble(f"updates cannot be kept: {described(error)}")
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, PAUSE_MAX_S)
+            batch = await self._kept(take)
+            if batch is None:
                 continue
             self._trouble("")
-            pause = PAUSE_S
+            self._pause = PAUSE_S
+            newest = max((number for number, _ in batch), default=-1)
+            if newest >= self._offset:
+                self._idle = AT_ONCE_S
+            elif loop.time() - began < HELD_S:  # with nothing, or with what was confirmed
+                await asyncio.sleep(self._idle)
+                self._idle = min(2 * self._idle, AT_ONCE_MAX_S)
             if batch:
-                self._offset = max(number for number, _ in batch) + 1
-                last_news, idle = self._clock(), AT_ONCE_S
-            elif loop.time() - began < HELD_S:
-                await asyncio.sleep(idle)
-                idle = min(2 * idle, AT_ONCE_MAX_S)
+                self._offset, last_news = newest + 1, self._clock()
+
+    async def _kept(self, take: Take) -> list[tuple[int, str]] | None:
+        """The next batch, safe here. None: something was wrong, and it was waited for."""
+        try:
+            if not self._hook_gone:
+                await self._drop_webhook()
+            batch = await self._batch()
+            if batch:
+                await take(batch)
+        except (Lost, Refused) as failure:
+            self._trouble(in_words(failure))
+            if not await self._mended(failure):
+                await self._wait(failure.pause_s if isinstance(failure, Refused) else 0.0)
+        except Exception as error:  # noqa: BLE001 - not kept, so not confirmed: it comes again
+            self._trouble(f"updates cannot be kept: {described(error)}")
+            await self._wait()
+        else:
+            return batch
+        return None
+
+    async def _wait(self, least_s: float = 0.0) -> None:
+        await asyncio.sleep(max(least_s, self._pause))
+        self._pause = min(2 * self._pause, PAUSE_MAX_S)
 
     async def _batch(self) -> list[tuple[int, str]]:
         params: dict[str, Any] = {"timeout": POLL_S, "limit": BATCH}
