@@ -250,14 +250,17 @@ class Delivery:
         return None
 
     async def _made(self, out: Outgoing) -> str:
+        await self.gates.out()
         try:
             async with asyncio.timeout(CALL_MAX_S):
-                return await self._adapter.call(out, self._read)
+                made = await self._adapter.call(out, self._read)
         except CallError:
             raise
         except Exception as error:
             log.debug("the adapter failed here", exc_info=True)
             raise Unsure(described(error)) from error
+        self.gates.went()
+        return made
 
     async def _read(self, file: Attachment) -> bytes:
         try:
@@ -288,7 +291,7 @@ class Delivery:
         self._answered()
         if isinstance(error, Flooded):
             seconds = max(error.seconds, SHUT_MIN_S)
-            self.gates.close(chat, seconds)
+            self.gates.refused(chat, seconds)
             await self._kept(lambda: self._store.shut(chat, seconds))
         elif isinstance(error, Unreachable):
             await self.park(chat, described(error))

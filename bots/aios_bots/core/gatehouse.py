@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from aios_bots.core.pacing import Call, Pacer, Rank, Rates
+from aios_bots.core.rates import Window
 from aios_bots.core.reach import Reach
 from aios_bots.core.secret import described
 
@@ -23,6 +24,9 @@ AT_ONCE = 32
 """Calls that are out at the same time."""
 AT_ONCE_CHAT = 4
 """Of those, for one chat."""
+REFUSED_IN_A_ROW = 3
+"""So many chats that want a pause, and none that takes anything: the app means the whole bot, and
+counts every call that comes before the pause is over."""
 _TICK_S = 0.001
 
 
@@ -47,6 +51,11 @@ class Gatehouse:
     ) -> None:
         self.reach = Reach(clock)
         self._pacer = Pacer(clock, rates)
+        self._clock = clock
+        self._made = Window((rates or Rates()).all_per_s, 1.0)
+        self._refused: set[str] = set()
+        """The chats that want a pause, since the app last took a call."""
+        self._shut_until = float("-inf")
         self._is_group, self._load = is_group, load
         self._errands: dict[Call, _Errand] = {}
         self._out: set[asyncio.Task[None]] = set()
@@ -104,6 +113,14 @@ class Gatehouse:
         for call in self._pacer.close(chat, seconds, group=self._is_group(chat)):
             self._dropped(call)
 
+    def refused(self, chat: str, seconds: float) -> None:
+        """The app wants nothing for that chat for so long; and perhaps for none."""
+        self.close(chat, seconds)
+        self._refused.add(chat)
+        if len(self._refused) >= REFUSED_IN_A_ROW:
+            log.warning("the app wants a pause of %g s from the whole bot", seconds)
+            self._shut_until = max(self._shut_until, self._clock() + seconds)
+
     def forget(self, chat: str) -> None:
         """Drop everything that waits for that chat."""
         for call in (*self._pacer.forget(chat), *self._held.pop(chat, ())):
@@ -120,6 +137,27 @@ class Gatehouse:
         if errand is not None:
             errand.dropped()
 
+    async def out(self) -> None:
+        """Wait until a call whose turn it is may really be made.
+
+        Between its turn and the call something is written to disk. A disk that stands still for
+        half a second would let the calls of a second and a half go at once, more than is allowed.
+        """
+        while True:
+            wait = max(self._shut(), self._made.wait(self._clock()))
+            if wait == 0:
+                break
+            await asyncio.sleep(max(wait, _TICK_S))
+        self._made.take(self._clock())
+
+    def went(self) -> None:
+        """The app took a call: what it refuses is a matter of single chats."""
+        self._refused.clear()
+
+    def _shut(self) -> float:
+        """For how many seconds nothing goes at all."""
+        return max(0.0, self._shut_until - self._clock())
+
     # Rounds ------------------------------------------------------------------------------------
 
     def soon(self) -> None:
@@ -133,7 +171,7 @@ class Gatehouse:
         if not self.running:
             return
         self._load()
-        while len(self._out) < AT_ONCE and not self.closing and self.reach.wait() == 0:
+        while len(self._out) < AT_ONCE and not self.closing and self._may_go:
             call = self._pacer.take()
             if call is None:
                 break
@@ -143,6 +181,10 @@ class Gatehouse:
                 self._held[call.chat].append(call)
         self._arm()
         self._back.set()
+
+    @property
+    def _may_go(self) -> bool:
+        return self.reach.wait() == 0 and self._shut() == 0
 
     def _arm(self) -> None:
         if self._timer is not None:
@@ -156,7 +198,7 @@ class Gatehouse:
     def _wait(self) -> float | None:
         """Seconds until something may go; None: when something has come back, or in."""
         wait, line = self._pacer.wait(), self.reach.wait()
-        return None if wait is None or line is None else max(wait, line)
+        return None if wait is None or line is None else max(wait, line, self._shut())
 
     def _launch(self, call: Call) -> None:
         errand = self._errands.pop(call, None)
