@@ -17,7 +17,7 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -143,7 +143,11 @@ class Bridge:
         waiting = await self.intake.recover()
         if waiting:
             log.info("going on with %d updates", waiting)
-        await self.adapter.intake(self.intake.take)
+        await self.adapter.intake(self._take)
+
+    async def _take(self, batch: Sequence[tuple[int, str]]) -> None:
+        self.postman.retry()  # who hears the app can speak to it
+        await self.intake.take(batch)
 
     async def stop(self) -> None:
         """Let what is on its way out go, for a moment; then the caller cancels ``run``."""

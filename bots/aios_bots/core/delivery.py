@@ -59,8 +59,6 @@ class Delivery:
         clock: Callable[[], float],
         rates: Rates | None,
     ) -> None:
-        self.on_gone: Callable[[str, str], None] = _nothing
-        self.on_moved: Callable[[str, str], None] = _nothing
         self.gates = Gatehouse(clock, rates, adapter.is_group, self._load)
         self.lanes = Lanes()
         self.parked: dict[str, str] = {}
@@ -68,7 +66,6 @@ class Delivery:
         self._moved: dict[str, str] = {}
         self._store, self._outbox = store, store.outbox
         self._adapter, self._content = adapter, content
-        self._waiters: dict[str, tuple[str, asyncio.Future[bool]]] = {}
 
     # For the postman ---------------------------------------------------------------------------
 
@@ -76,12 +73,6 @@ class Delivery:
         """The same place, if its chat has another id now."""
         chat = self._moved.get(place.chat)
         return place if chat is None else msgspec.structs.replace(place, chat=chat)
-
-    def outcome(self, key: str, chat: str) -> asyncio.Future[bool]:
-        """Whether the app has that open row in the end."""
-        if key not in self._waiters:
-            self._waiters[key] = (chat, asyncio.get_running_loop().create_future())
-        return self._waiters[key][1]
 
     def touch_all(self, chat: str | None = None) -> None:
         """Look at all places with open rows, or at those of that chat."""
@@ -177,7 +168,6 @@ class Delivery:
         self._answered()
         out = msgspec.structs.replace(row.out, place=self.now_at(row.out.place))
         await self._kept(lambda: self._outbox.sent(out, msg_id))
-        self._over(out.key, there=True)
         self._next(lane)
 
     async def _refused(self, lane: Lane, row: Row, error: CallError) -> None:
@@ -194,7 +184,6 @@ class Delivery:
                 self._pause(lane)
             case After.UNSURE:
                 log.warning("a message may not have arrived: %s", described(error))
-                self._over(key, there=False)
                 self._next(lane)
             case After.SHUT:
                 self._queue(lane, row, first=True)
@@ -222,7 +211,6 @@ class Delivery:
 
     async def _give_up(self, lane: Lane, key: str, why: str) -> None:
         await self._kept(lambda: self._outbox.dead(key, why))
-        self._over(key, there=False)
         self._next(lane)
 
     async def _ask(self, lane: Lane, row: Row) -> None:
@@ -310,11 +298,8 @@ class Delivery:
             return
         self.parked[chat] = why
         self._clear(chat)
-        for key, (of, _) in list(self._waiters.items()):
-            if of == chat:
-                self._over(key, there=False)
         await self._kept(lambda: self._store.park(chat, why))
-        self.on_gone(chat, why)
+        await self._kept(lambda: self._store.people.note("", "shut out", f"chat {chat}: {why}"))
 
     async def move(self, old: str, new: str) -> None:
         """The chat has another id now, and so has everything that is kept about it."""
@@ -325,7 +310,7 @@ class Delivery:
         self._clear(old)
         await self._kept(lambda: self._outbox.move(old, new))
         self.touch_all(new)
-        self.on_moved(old, new)
+        await self._kept(lambda: self._store.people.note("", "moved", f"chat {old} is {new} now"))
 
     def _clear(self, chat: str) -> None:
         """Nothing waits for that chat any more; what is out comes back by itself."""
@@ -334,15 +319,7 @@ class Delivery:
             if lane.chat == chat and lane.timer is not None:
                 self.lanes.drop(lane)
 
-    def _over(self, key: str, *, there: bool) -> None:
-        found = self._waiters.pop(key, None)
-        if found is not None and not found[1].done():
-            found[1].set_result(there)
-
 
 def _wants_asking(row: Row) -> bool:
     """Whether a row is tried only when the app is known to answer."""
     return row.repeats >= (REPEATS_MAX if row.out.op is Op.SEND else ASK_AFTER_REPEATS)
-
-
-def _nothing(_one: str, _other: str) -> None: ...

@@ -10,8 +10,6 @@ from aios_bots.core.rates import Bucket
 
 PER_MIN = 20
 BURST = 5
-WAITING_MAX = 5
-"""Replies that one person may wait for at a time."""
 TEXT_MAX_CHARS = 8192
 FILE_MAX_BYTES = 20 << 20
 """An app gives no larger one to a bot."""
@@ -31,11 +29,11 @@ class Flood:
         self._told: set[str] = set()
         self._hello: dict[str, float] = {}
 
-    def rule(self, update: Incoming, waiting: int = 0, at: float | None = None) -> Ruling | None:
+    def rule(self, update: Incoming, at: float | None = None) -> Ruling | None:
         """Why an update that is allowed is not taken; None: it is.
 
-        ``waiting``: replies that this person waits for. ``at``: when it was sent, if the app says
-        so: what piled up while we were away was not sent too fast.
+        ``at``: when it was sent, if the app says so: what piled up while we were away was not sent
+        too fast. How many replies one may wait for is the node's affair.
         """
         now, person = self._clock() if at is None else at, update.person
         if len(self._sent) >= PEOPLE_MAX:
@@ -52,8 +50,6 @@ class Flood:
             return Ruling(Act.REFUSE, Reason.TOO_LONG)
         if any(file.size > FILE_MAX_BYTES for file in update.files):
             return Ruling(Act.REFUSE, Reason.TOO_LARGE)
-        if waiting >= WAITING_MAX:
-            return Ruling(Act.REFUSE, Reason.TOO_MANY)
         return None
 
     def hello(self, person: str) -> bool:

@@ -74,11 +74,6 @@ class Intake:
             count += len(waiting)
         return count
 
-    async def idle(self) -> None:
-        """Wait until nothing is left to do."""
-        while self._workers:
-            await asyncio.wait(self._workers)
-
     async def close(self) -> None:
         """Stop where we are; what is not done comes again."""
         for task in self._workers:

@@ -78,10 +78,6 @@ class Lanes:
         for lane in list(self._lanes.values()):
             self.drop(lane)
 
-    @property
-    def stirred(self) -> bool:
-        return bool(self._touched)
-
     def __iter__(self) -> Iterator[Lane]:
         return iter(list(self._lanes.values()))
 

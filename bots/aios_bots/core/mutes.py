@@ -58,11 +58,6 @@ class Mutes:
         """It is not muted any more, and what was missed is forgotten."""
         return self._run("DELETE FROM mute", place)
 
-    def next_at(self) -> float | None:
-        """When the first of them ends, unix seconds."""
-        rows = self._store.read("SELECT min(until) FROM mute WHERE account = ?", (self._account,))
-        return None if rows[0][0] is None else float(rows[0][0]) / 1000
-
     def _now(self) -> int:
         return int(self._clock() * 1000)
 

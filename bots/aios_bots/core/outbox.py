@@ -95,17 +95,6 @@ class Outbox:
 
         return self._store.write(apply)
 
-    def heads(self) -> list[Row]:
-        """The first open call of each chat and topic, if it may go now and is not on its way."""
-        rows = self._store.read(
-            f"SELECT {_COLUMNS} FROM outbox WHERE seq IN"
-            " (SELECT min(seq) FROM outbox WHERE account = ? AND state IN ('new', 'sending')"
-            "  GROUP BY account, chat, topic)"
-            " AND state = 'new' AND not_before <= ? ORDER BY seq",
-            (self._account, int(self._clock() * 1000)),
-        )
-        return [self._row(*row) for row in rows]
-
     def head(self, place: Place, *, answers: bool = False) -> Row | None:
         """The first open call of one place; None if there is none, or it is on its way.
 
@@ -129,15 +118,6 @@ class Outbox:
         )
         return [Place(self._account, *row) for row in rows]
 
-    def next_at(self) -> float | None:
-        """When the first of those that may not go yet may; unix seconds."""
-        rows = self._store.read(
-            "SELECT min(not_before) FROM outbox WHERE account = ?"
-            " AND state = 'new' AND not_before > ?",
-            (self._account, int(self._clock() * 1000)),
-        )
-        return None if rows[0][0] is None else float(rows[0][0]) / 1000
-
     def _row(self, seq: int, key: str, chat: str, topic: str, payload: bytes, repeats: int) -> Row:
         out = msgspec.json.decode(payload, type=Outgoing)
         target = out.target
@@ -152,9 +132,9 @@ class Outbox:
         return Fate(*rows[0]) if rows else Fate()
 
     def take(self, key: str) -> Awaitable[Row | None]:
-        """The same as ``sending``, and the call as it reads now; None: it does not wait any more.
+        """It is on its way; to be committed before the app is called. None: it waits no more.
 
-        Whatever was rewritten before is in it, and nothing can be rewritten after.
+        The call as it reads now: whatever was rewritten is in it, and nothing can be after.
         """
 
         def apply(tx: Tx) -> tuple[Any, ...] | None:
@@ -208,10 +188,6 @@ class Outbox:
 
         return self._store.write(apply)
 
-    def sending(self, key: str) -> Awaitable[None]:
-        """It is on its way; to be committed before the app is called."""
-        return self._set(key, "state = 'sending'")
-
     def sent(self, out: Outgoing, msg_id: str = "") -> Awaitable[None]:
         """The app has it, under that id. What it said is not kept, which event it showed is."""
 
@@ -237,10 +213,9 @@ class Outbox:
 
         return self._store.write(apply)
 
-    def again(self, key: str, after_s: float = 0.0) -> Awaitable[None]:
+    def again(self, key: str) -> Awaitable[None]:
         """The app surely did not take it: it waits again, in its place."""
-        at = int((self._clock() + after_s) * 1000) if after_s else 0
-        return self._set(key, "state = 'new', not_before = ?", at)
+        return self._set(key, "state = 'new'")
 
     def uncertain(self, key: str) -> Awaitable[bool]:
         """Nobody knows whether the app took it; gives whether it goes out again."""
@@ -273,18 +248,8 @@ class Outbox:
 
         return self._store.write(apply)
 
-    def counts(self) -> dict[str, int]:
-        """How many are in each state, and ``repeated``: sends that may be there twice."""
-        found = dict(
-            self._store.read(
-                "SELECT state, count(*) FROM outbox WHERE account = ? GROUP BY state",
-                (self._account,),
-            )
-        )
-        return {**found, "repeated": self._repeated()}
-
     def odd(self) -> dict[str, int]:
-        """The same of what did not go as it should: ``dead``, ``uncertain``, ``repeated``.
+        """How many did not go as they should; ``repeated``: those that may be there twice.
 
         It costs as much as there is of that, not as much as was ever sent.
         """

@@ -52,7 +52,6 @@ class Reason(StrEnum):
     TOO_FAST = "too fast"
     TOO_LONG = "too long"
     TOO_LARGE = "file too large"
-    TOO_MANY = "too many replies waiting"
 
 
 QUIET = frozenset({Reason.ALLOWED, Reason.FACT, Reason.NOT_MEANT, Reason.UNKNOWN_MESSAGE})

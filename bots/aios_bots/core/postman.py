@@ -59,24 +59,6 @@ class Postman:
         self._delivery = Delivery(store, adapter, content, clock, rates)
         self._gates = self._delivery.gates
 
-    @property
-    def on_gone(self) -> Callable[[str, str], None]:
-        """Told when a chat does not want the bot any more: which, and why."""
-        return self._delivery.on_gone
-
-    @on_gone.setter
-    def on_gone(self, hook: Callable[[str, str], None]) -> None:
-        self._delivery.on_gone = hook
-
-    @property
-    def on_moved(self) -> Callable[[str, str], None]:
-        """Told when a chat has another id: the old, the new."""
-        return self._delivery.on_moved
-
-    @on_moved.setter
-    def on_moved(self, hook: Callable[[str, str], None]) -> None:
-        self._delivery.on_moved = hook
-
     # What must arrive --------------------------------------------------------------------------
 
     async def put(
@@ -97,13 +79,6 @@ class Postman:
         for chat in {out.place.chat for out in calls} & parked.keys():
             await self._outbox.prune(chat, PARKED_KEPT, parked[chat])
         self._gates.soon()
-
-    async def delivered(self, key: str) -> bool:
-        """Wait until the app has it. False: it never will, or its chat does not want us."""
-        fate = self._outbox.fate(key)
-        if not fate.open or fate.chat in self._delivery.parked:
-            return fate.state == "sent"
-        return await asyncio.shield(self._delivery.outcome(key, fate.chat))
 
     async def rewrite(self, key: str, out: Outgoing) -> bool:
         """A send that is not on its way yet says this instead. False: it is too late."""
@@ -200,6 +175,8 @@ class Postman:
 
     def retry(self) -> None:
         """There is a sign that the app can be reached: try at once what waits for that."""
+        if not self._gates.reach.down:
+            return
         self._gates.reach.hurry()
         self._delivery.release()
         self._gates.soon()

@@ -49,7 +49,6 @@ STEPS: tuple[str, ...] = (
         state TEXT NOT NULL,
         repeats INTEGER NOT NULL DEFAULT 0,
         msg_id TEXT NOT NULL DEFAULT '',
-        not_before INTEGER NOT NULL DEFAULT 0,
         why TEXT NOT NULL DEFAULT '',
         at INTEGER NOT NULL
     ) STRICT;

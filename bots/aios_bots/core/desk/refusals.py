@@ -31,7 +31,6 @@ REFUSALS: dict[Reason, str] = {
     Reason.TOO_FAST: "Slow down, please: this and what follows too fast is not passed on.",
     Reason.TOO_LONG: "That is too long for one message: send it as a file, or in parts.",
     Reason.TOO_LARGE: "That file is too large: 20 MB is the most.",
-    Reason.TOO_MANY: "Wait for an answer first, or /stop.",
 }
 
 
