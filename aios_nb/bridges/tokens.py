@@ -5,6 +5,7 @@ What a bridge opened at a node is seen by its tokens only, so they stay the same
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 import msgspec
@@ -20,7 +21,7 @@ _MAX_BYTES = 256 << 10
 
 
 async def voices_at(run: RunInfo, bot: Bot, prefix: str) -> Voices:
-    """Two connections of a bridge to that node, which find it again when it restarts."""
+    """The connections of a bridge to that node, which find it again when it restarts."""
     kept = _kept(bot)
     keys = kept.get(run.node_id)
     if keys is not None:
@@ -53,13 +54,14 @@ async def _made(run: RunInfo, prefix: str) -> Keys:
 
 async def _connected(run: RunInfo, bot: Bot, keys: Keys) -> Voices:
     locate = _finder(run, bot)
-    owner = await RemoteClient.connect(run, token=keys.owner, locate=locate)
-    try:
-        others = await RemoteClient.connect(run, token=keys.others, locate=locate)
-    except BaseException:
-        await owner.close()
-        raise
-    return Voices(owner, others)
+    made: list[RemoteClient] = []
+    async with contextlib.AsyncExitStack() as closing:
+        for token in (keys.owner, keys.others, ""):  # the last is the owner, by the run file
+            client = await RemoteClient.connect(run, token=token, locate=locate)
+            closing.push_async_callback(client.close)
+            made.append(client)
+        closing.pop_all()
+    return Voices(*made)
 
 
 def _finder(run: RunInfo, bot: Bot) -> Callable[[], RunInfo | None]:

@@ -291,6 +291,10 @@ def parse(line: str) -> Parsed:
     below = COMMANDS.get(f"{command.name} {deeper[0]}") if deeper else None
     if below is not None and deeper is not None:
         return read(below, line[deeper.end() :])
+    words = [word for word in COMMANDS if word.startswith(f"{command.name} ")]
+    if deeper and words and not command.arguments:  # it takes none of its own
+        wanted = f"{command.name} {deeper[0][:40]}"
+        raise UsageError(f"there is no %aios {wanted}", hint=_near(wanted, words))
     return read(command, line[start:])
 
 

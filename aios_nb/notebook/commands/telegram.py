@@ -14,6 +14,7 @@ from aios_nb.notebook.show.faces import cell_of
 from aios_nb.notebook.show.progress import waiting
 from aios_nb.notebook.show.results import Note, Status, Table
 from aios_nb.people import bridges as words
+from aios_nb.people.conversations import find
 
 _NONE = "start one: %aios telegram start"
 
@@ -56,7 +57,8 @@ def pair(call: Call) -> Code:
     role = Role(call["role"]) if call["role"] else None
     conversation = ""
     if call["conversation"]:
-        conversation = call.node().history(call["conversation"]).conversation
+        node = call.node()
+        conversation = node.run(lambda: find(node.client, call["conversation"]))
     return _bot(call).pair(role, call["agents"] or (), conversation)
 
 

@@ -27,10 +27,15 @@ class Keys(msgspec.Struct, frozen=True):
 
 
 class Voices:
-    """Two connections to one node."""
+    """Two connections to one node, which see what they opened and what they were brought into."""
 
-    def __init__(self, owner: SiteClient, others: SiteClient) -> None:
+    def __init__(
+        self, owner: SiteClient, others: SiteClient, keeper: SiteClient | None = None
+    ) -> None:
         self.owner, self.others = owner, others
+        self.keeper = keeper
+        """The node's owner itself, for two things: to list the owner's conversations to the owner,
+        and to bring somebody into one of them. None: only what the others see can be joined."""
 
     @property
     def node_id(self) -> str:
@@ -41,8 +46,9 @@ class Voices:
         return self.owner if role is Role.OWNER else self.others
 
     async def close(self) -> None:
-        await self.owner.close()
-        await self.others.close()
+        for client in (self.owner, self.others, self.keeper):
+            if client is not None:
+                await client.close()
 
 
 async def new_keys(owner: SiteClient, prefix: str) -> Keys:

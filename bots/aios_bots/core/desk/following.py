@@ -79,7 +79,7 @@ async def join(visit: Visit, ref: str) -> None:
         if conversation is None:
             raise
         if conversation:
-            await enter(visit, conversation)
+            await enter(visit, conversation, invited=True)
         return
     await enter(visit, row["conversation"])
 
@@ -98,10 +98,17 @@ async def come_back(visit: Visit, action: Action) -> None:
     visit.toast()
 
 
-async def enter(visit: Visit, conversation: str, mode: Mode = Mode.CHAT) -> Binding:
-    """This place shows that conversation from now on; who may only read, reads."""
+async def enter(
+    visit: Visit, conversation: str, mode: Mode = Mode.CHAT, *, invited: bool = False
+) -> Binding:
+    """This place shows that conversation from now on; who may only read, reads.
+
+    ``invited``: by a code that leads there.
+    """
     if not visit.may_write:
         mode = Mode.WATCH
+    if visit.is_owner or invited:
+        await rights.let_in(visit, conversation)
     client = await rights.seen_by(visit, conversation)
     page = await client.call("chat.history", conversation=conversation, limit=1)
     agent = page["agents"][0] if page["agents"] else ""
@@ -129,7 +136,7 @@ async def enter(visit: Visit, conversation: str, mode: Mode = Mode.CHAT) -> Bind
 async def enter_by_code(visit: Visit, conversation: str) -> None:
     """The same for who has just been let in for it."""
     try:
-        await enter(visit, conversation)
+        await enter(visit, conversation, invited=True)
     except InvalidParams:
         visit.say("The conversation of that code cannot be reached from here. Ask for a new code.")
 

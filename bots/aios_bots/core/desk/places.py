@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from aios_bots.core.desk import names, rights
 from aios_bots.core.desk.visit import Visit
-from aios_bots.core.people import NAME_MAX_CHARS
 from aios_bots.core.store import Binding, Mode
 from aios_nb.errors import InvalidParams
-from aios_nb.richtext import one_line
 
 RECENT = 50
 """Conversations that are looked at for one that a crash left behind."""
@@ -91,16 +89,8 @@ async def _owner_sees(visit: Visit, conversation: str) -> bool:
 
 async def join(visit: Visit, conversation: str) -> int:
     """Bring the person in; gives the place of that in the log, 0 if they were in already."""
-    try:
-        client = await rights.seen_by(visit, conversation)
-        name = one_line(visit.incoming.sender.name, NAME_MAX_CHARS)
-        who = visit.incoming.person
-        made = await client.call("chat.join", conversation=conversation, who=who, name=name)
-    except InvalidParams as error:
-        if "already" not in error.message:
-            raise
-        return 0
-    return int(made["seq"])
+    client = await rights.seen_by(visit, conversation)
+    return await rights.brought_in(visit, client, conversation)
 
 
 async def back_to(visit: Visit, conversation: str, agent: str = "") -> Binding:

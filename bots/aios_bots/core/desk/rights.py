@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from aios_bots.core.desk.visit import Visit
+from aios_bots.core.people import NAME_MAX_CHARS
 from aios_nb.client import SiteClient
 from aios_nb.errors import InvalidParams, NoSuchAgent
+from aios_nb.richtext import one_line
 
 Row = dict[str, Any]
 
@@ -97,7 +99,8 @@ async def conversations(visit: Visit, limit: int = LISTED_MAX) -> list[Row]:
     """Those that the person may see, last used first."""
     voices = visit.office.voices
     by_id: dict[str, Row] = {}
-    for client in (voices.owner, voices.others) if visit.is_owner else (visit.client,):
+    theirs = (voices.owner, voices.others, voices.keeper) if visit.is_owner else (visit.client,)
+    for client in filter(None, theirs):
         rows = (await client.call("chat.list", limit=limit))["conversations"]
         by_id |= {row["conversation"]: row for row in rows}
     found = [row for row in by_id.values() if _sees(visit, row, by_id)]
@@ -113,6 +116,34 @@ async def seen_by(visit: Visit, conversation: str) -> SiteClient:
         except InvalidParams:
             return voices.others
     return visit.client
+
+
+async def let_in(visit: Visit, conversation: str) -> None:
+    """Have the node's owner bring this person in, where no connection of theirs sees it yet.
+
+    Only for the owner, and for who has a code that the owner made for that conversation.
+    """
+    keeper = visit.office.voices.keeper
+    if keeper is None:
+        return
+    client = await seen_by(visit, conversation)
+    try:
+        await client.call("chat.history", conversation=conversation, limit=1)
+    except InvalidParams:
+        await brought_in(visit, keeper, conversation)
+
+
+async def brought_in(visit: Visit, client: SiteClient, conversation: str) -> int:
+    """Bring the person in; gives the place of that in the log, 0 if they were in already."""
+    name = one_line(visit.incoming.sender.name, NAME_MAX_CHARS)
+    who = visit.incoming.person
+    try:
+        made = await client.call("chat.join", conversation=conversation, who=who, name=name)
+    except InvalidParams as error:
+        if "already" not in error.message:
+            raise
+        return 0
+    return int(made["seq"])
 
 
 def _sees(visit: Visit, row: Row, by_id: dict[str, Row]) -> bool:
@@ -144,7 +175,8 @@ async def conversation(visit: Visit, ref: str) -> Row:
         raise InvalidParams(f"several of your conversations begin with {typed[:80]}")
     if not found and typed:
         # It may be an old one, far down in the list.
-        client = await seen_by(visit, typed)
+        keeper = visit.office.voices.keeper if visit.is_owner else None
+        client = keeper or await seen_by(visit, typed)
         page = await client.call("chat.history", conversation=typed, limit=1)
         if visit.is_owner or visit.incoming.person in page["members"]:
             return page  # type: ignore[no-any-return]
