@@ -297,8 +297,8 @@ def test_a_sent_event_is_found_by_its_message_and_its_message_by_it(bot: BotStor
             await bot.outbox.put([out])
             await bot.outbox.sent(out, f"10{part}")
         assert bot.event_of("5", "101") == Shown("c1", "e1", 1)
-        assert bot.messages_of("c1", "e1", "5") == ["100", "101"]
-        assert bot.messages_of("c1", "e1", "6") == []
+        assert bot.messages_of("c1", "e1", HERE) == {0: "100", 1: "101"}
+        assert bot.messages_of("c1", "e1", THERE) == {}
         assert bot.event_of("6", "101") is None
 
     run(story())

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import msgspec
 import pytest
 
 from aios_bots.core.commands import COMMANDS
+from aios_bots.core.desk import names
 from aios_bots.core.desk.desk import DOES
 from aios_bots.core.desk.following import NOWHERE
 from aios_bots.core.desk.refusals import HELLO, REFUSALS
@@ -183,6 +185,25 @@ async def test_join_takes_an_id_its_beginning_or_a_code(world: World) -> None:
     shared = first[:ID_PREFIX_MIN]  # when they were opened; the hour in which it changes is rare
     if all(one.startswith(shared) for one in several):
         assert "several of your conversations" in await asked(world, ana, f"/join {shared}")
+
+
+async def test_what_happens_while_one_joins_is_not_left_out(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ana = await world.comes_in("5", Role.OWNER)
+    conversation = (await world.owner("chat.open", agents=["parrot"]))["conversation"]
+    await world.owner("chat.join", conversation=conversation, who="lo:77:notebook")
+    read = names.page_before
+
+    async def then_somebody_speaks(*args: Any, **more: Any) -> Any:
+        found = await read(*args, **more)
+        await world.owner("chat.post", conversation=conversation, text="quick", message_id="quick")
+        return found
+
+    monkeypatch.setattr(names, "page_before", then_somebody_speaks)
+    ana.says(f"/join {conversation}")
+    await world.until(lambda: "parrot\nparrot: quick" in world.app.texts("5"))
+    assert world.app.texts("5").count("owner (notebook)\nquick") == 1
 
 
 async def test_join_says_when_a_code_leads_nowhere(world: World) -> None:

@@ -89,6 +89,21 @@ async def test_topics_are_conversations_of_their_own(world: World) -> None:
     assert world.app.texts("-9", "") == []
 
 
+async def test_two_topics_of_one_conversation_see_each_other(world: World) -> None:
+    owner = await world.comes_in("1", Role.OWNER)
+    group = await world.group(owner)
+    [binding] = world.store.bindings()
+    owner.says(f"/join@bridge {binding.conversation}", group, topic="t1")
+    await world.quiet()
+    world.app.wipe("-9")
+    told = owner.says("@bridge hello", group, topic="t1")
+    await world.until(lambda: "parrot\nparrot: hello" in world.app.texts("-9", "t1"))
+    await world.until(lambda: "parrot\nparrot: hello" in world.app.texts("-9", ""))
+    assert world.app.texts("-9", "t1") == ["@bridge hello", "parrot\nparrot: hello"]
+    assert world.app.texts("-9", "") == ["Ana1 (lo)\nhello", "parrot\nparrot: hello"]
+    assert world.app.messages("-9", "t1")[1].reply_to == told.msg_id
+
+
 async def test_a_group_that_the_owner_leaves_is_silent_again(world: World) -> None:
     owner = await world.comes_in("1", Role.OWNER)
     ana = await world.comes_in("5")

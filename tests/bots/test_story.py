@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from aios_bots.core import collapsing
+from aios_bots.core import collapsing, delivery
+from aios_bots.core.adapter import Flooded
 from aios_bots.core.model import Op, Span, SpanKind
 from aios_bots.core.pairing import Role
 from aios_nb.client import get_file
@@ -97,6 +98,54 @@ async def test_a_long_reply_is_several_messages(world: World, quick_edits: None)
     assert all(len(text) <= 4096 for text in texts)
     assert [one for one in paragraphs if one not in "\n".join(texts)] == []
     assert len(await world.said(conversation)) == 2
+
+
+async def test_a_chat_that_is_closed_while_a_reply_grows_gets_the_end_of_it(
+    world: World, quick_edits: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery, "SHUT_MIN_S", 0.01)
+    ana = await world.comes_in()
+    await world.talks(ana, "writer")
+    ana.says("go on")
+    world.stage.write("The first words of a longer text, ")
+    await world.until(lambda: world.is_shown("5", "first words"))
+    world.app.fail(Flooded(0.05), chat="5", times=3)
+    world.stage.write("more of it, ")
+    await world.until(lambda: bool(world.bridge.status().post.gates))
+    world.stage.write("and the end.", None)
+    whole = "writer\nThe first words of a longer text, more of it, and the end."
+    await world.shows("5", "go on", whole)
+    await world.quiet()
+    assert world.app.texts("5") == ["go on", whole]
+
+
+async def test_an_app_that_can_do_little_still_gets_every_answer(
+    world: World, quick_edits: None
+) -> None:
+    world.app.lacks(Op.EDIT, Op.TYPING, Op.REACT, Op.DELETE)
+    world.app.lacks_files()
+    ana = await world.comes_in()
+    conversation = await world.talks(ana, "writer")
+    for number in range(2):
+        ana.says(f"write {number}")
+        world.stage.write(f"{number}: words that are enough to begin a message, ")
+        await world.until(lambda: not world.app.caps.typing)
+        world.stage.write("and more, ", "and the end.", None)
+        whole = f"{number}: words that are enough to begin a message, and more, and the end."
+        await world.until(lambda whole=whole: world.is_shown("5", whole))
+    await world.quiet()
+    assert not world.app.caps.edits
+    assert len(world.app.messages("5")) <= 5  # the first was begun before that was known
+    told = world.app.messages("5")[0]
+    row = (await world.log(conversation, "message"))[0]
+    await world.owner(
+        "chat.react", conversation=conversation, message_id=row["message_id"], reaction="🎉"
+    )
+    await world.until(lambda: world.is_shown("5", "🎉"))
+    await world.talks(ana, "painter")
+    ana.says("a cat")
+    await world.until(lambda: world.is_shown("5", "picture.txt"))
+    assert told.text == "write 0"
 
 
 async def test_a_very_long_reply_is_a_file_too(world: World) -> None:
@@ -353,6 +402,22 @@ async def test_who_watches_is_told_what_happens(world: World, quick_watch: None)
     ana.says("hello")
     await world.until(lambda: "parrot: hello" in "\n".join(world.app.texts("1")))
     assert "Ana5 (lo)\nhello" in "\n".join(world.app.texts("1"))
+
+
+async def test_what_a_watcher_was_not_told_yet_is_told_by_the_next_bridge(world: World) -> None:
+    owner = await world.comes_in("1", Role.OWNER)
+    ana = await world.comes_in("5")
+    conversation = await world.talks(ana)
+    owner.says(f"/watch {conversation}")
+    await world.quiet()
+    ana.says("one")
+    await world.until(lambda: world.is_shown("1", "one"))
+    ana.says("two")  # within five seconds: it is gathered
+    await world.until(lambda: world.is_shown("5", "parrot: two"))
+    await world.again()
+    await world.until(lambda: world.is_shown("1", "parrot: two"))
+    shown = "\n".join(world.app.texts("1"))
+    assert shown.count("Ana5 (lo)\none") == shown.count("Ana5 (lo)\ntwo") == 1
 
 
 async def test_many_messages_are_a_summary_with_a_button(

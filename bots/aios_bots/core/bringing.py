@@ -57,7 +57,7 @@ class Bringing:
         letter = Letter(place, conversation, event_id)
         if self._store.outbox.fate(letter.key(0)).state:
             return False  # it was brought here
-        if self._store.messages_of(conversation, event_id, place.chat):
+        if self._store.messages_of(conversation, event_id, place):
             return True
         # Its update is not done yet: then it still says where it is from.
         number = event_id.removeprefix(self.prefix)
@@ -93,7 +93,7 @@ class Bringing:
         """A reply in a group says what it replies to: others speak in between."""
         reply_to, ref = "", row["ref"]
         if row["kind"] == "message" and ref and self._adapter.is_group(place.chat):
-            reply_to = next(iter(self._store.messages_of(row["conversation"], ref, place.chat)), "")
+            reply_to = self._store.first_of(row["conversation"], ref, place)
         return Letter(place, row["conversation"], row["message_id"], reply_to)
 
     # Events ------------------------------------------------------------------------------------
@@ -141,13 +141,13 @@ class Bringing:
         Those that were sent before the chat had another id are known by that only.
         """
         letter, count = begun(self._store.outbox, letter)
-        shown = self._store.parts_of(letter.conversation, letter.event_id, letter.place.chat)
+        shown = self._store.messages_of(letter.conversation, letter.event_id, letter.place)
         return letter, max(count, sum(part < BUNDLE_PART for part in shown))
 
     async def _settled(self, turn: Turn, letter: Letter, said: Said, mark: str) -> list[Outgoing]:
         """All that brings what is shown to what it is."""
         turn.end(said.text, said.looks(self._adapter.caps.text_units) if said.typed else None)
-        shown = self._store.parts_of(letter.conversation, letter.event_id, letter.place.chat)
+        shown = self._store.messages_of(letter.conversation, letter.event_id, letter.place)
         calls: list[Outgoing] = []
         for step in last_steps(turn, self._clock()):
             if step.do is Do.EDIT and await self._rewritten(letter, step.part, step.rich):
@@ -238,7 +238,7 @@ class Bringing:
         if said.startswith(RESENT) or self._reacted_here(place, row):
             return []
         on = Letter(place, conversation, ref)
-        target = next(iter(self._store.messages_of(conversation, ref, place.chat)), "")
+        target = self._store.first_of(conversation, ref, place)
         if not target and not self._store.outbox.fate(on.key(0)).state:
             return []  # what it is about was never here
         emoji = one_line(said, REACTION_CHARS)

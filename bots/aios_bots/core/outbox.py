@@ -200,11 +200,12 @@ class Outbox:
                 tx.execute("UPDATE outbox SET msg_id = ? WHERE key = ?", (msg_id, out.target_key))
             if msg_id and out.event_id and out.op is Op.SEND:
                 tx.execute(
-                    "INSERT OR REPLACE INTO msgmap VALUES (?, ?, ?, ?, ?, ?)",
+                    "INSERT OR REPLACE INTO msgmap VALUES (?, ?, ?, ?, ?, ?, ?)",
                     (
                         self._account,
                         out.place.chat,
                         msg_id,
+                        out.place.topic,
                         out.conversation,
                         out.event_id,
                         out.part,

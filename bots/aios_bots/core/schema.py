@@ -62,6 +62,7 @@ STEPS: tuple[str, ...] = (
         account TEXT NOT NULL,
         chat TEXT NOT NULL,
         msg_id TEXT NOT NULL,
+        topic TEXT NOT NULL,
         conversation TEXT NOT NULL,
         event_id TEXT NOT NULL,
         part INTEGER NOT NULL,

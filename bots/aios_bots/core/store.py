@@ -159,11 +159,12 @@ class BotStore:
 
         def apply(tx: Tx) -> None:
             tx.execute(
-                "INSERT OR REPLACE INTO msgmap VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO msgmap VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (
                     self._account,
                     place.chat,
                     msg_id,
+                    place.topic,
                     shown.conversation,
                     shown.event_id,
                     shown.part,
@@ -180,23 +181,18 @@ class BotStore:
         )
         return Shown(*rows[0]) if rows else None
 
-    def messages_of(self, conversation: str, event_id: str, chat: str) -> list[str]:
-        """The messages that show this event in that chat, in the order of its parts."""
-        rows = self._store.read(
-            "SELECT msg_id FROM msgmap WHERE conversation = ? AND event_id = ?"
-            " AND account = ? AND chat = ? ORDER BY part",
-            (conversation, event_id, self._account, chat),
-        )
-        return [row[0] for row in rows]
-
-    def parts_of(self, conversation: str, event_id: str, chat: str) -> dict[int, str]:
-        """The same by the number of the part."""
+    def messages_of(self, conversation: str, event_id: str, place: Place) -> dict[int, str]:
+        """The messages that show this event there, by the number of their part, in its order."""
         rows = self._store.read(
             "SELECT part, msg_id FROM msgmap WHERE conversation = ? AND event_id = ?"
-            " AND account = ? AND chat = ? ORDER BY part",
-            (conversation, event_id, self._account, chat),
+            " AND account = ? AND chat = ? AND topic = ? ORDER BY part",
+            (conversation, event_id, self._account, place.chat, place.topic),
         )
         return dict(rows)
+
+    def first_of(self, conversation: str, event_id: str, place: Place) -> str:
+        """The first of them; empty if there is none."""
+        return next(iter(self.messages_of(conversation, event_id, place).values()), "")
 
     # Chats that the app closed -----------------------------------------------------------------
 
