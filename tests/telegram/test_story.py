@@ -55,8 +55,10 @@ def test_the_story_of_ada_and_bob(
             await changes_go_both_ways(world, ada, conversation, whole=whole)
             await searches_from_any_chat(world, ada, whole=whole)
             await a_photo_in_and_a_figure_out(world, ada, whole=whole)
+            if whole:
+                await the_menu_follows(world, ada, bob)
             await world.comes_in(bob)
-            await a_topic_of_a_group(world, ada, bob)
+            await a_topic_of_a_group(world, ada, bob, whole=whole)
             status = world.bridge.status()
             assert (status.state, status.trouble) == ("running", "")
             assert (status.aside, status.post.repeated, status.post.uncertain) == (0, 0, 0)
@@ -75,6 +77,21 @@ async def comes_in_by_link(world: Bridged, ada: Person) -> None:
     assert hello.buttons  # whom to talk to
     assert world.tried(ada) == ["paired"]
     assert [one.role for one in world.bridge.people()] == [Role.OWNER]
+
+
+async def the_menu_follows(world: Bridged, ada: Person, bob: Person) -> None:
+    """Ada is an owner and sees what owners can do; of two owners one leaves."""
+    menus = world.api.bot.commands
+    mine, theirs = (f"chat:{ada.id}", ""), (f"chat:{bob.id}", "")
+    await world.until(lambda: mine in menus)
+    assert "invite" in [row["command"] for row in menus[mine]]
+    assert "invite" not in [row["command"] for row in menus["all_private_chats", ""]]
+    await world.comes_in(bob, Role.OWNER)
+    await world.until(lambda: theirs in menus)
+    asked = await world.asks(bob, "/unpair", "Leave for good?")
+    world.then(bob).presses(asked, "Leave")
+    await world.until(lambda: theirs not in menus)
+    assert mine in menus
 
 
 async def finds_an_agent_and_reads_as_it_writes(
@@ -185,7 +202,7 @@ async def a_photo_in_and_a_figure_out(world: Bridged, ada: Person, *, whole: boo
         assert stored.data == DOT
 
 
-async def a_topic_of_a_group(world: Bridged, ada: Person, bob: Person) -> None:
+async def a_topic_of_a_group(world: Bridged, ada: Person, bob: Person, *, whole: bool) -> None:
     api = world.api
     group = api.group(ada, bob, api.bot, topics=True)
     plans, other = group.topic("plans"), group.topic("other")
@@ -201,10 +218,20 @@ async def a_topic_of_a_group(world: Bridged, ada: Person, bob: Person) -> None:
     conversation = world.conversation(group, plans.id)
     assert (world.person_id(bob), "what now?") in world.said(conversation)
     assert not any("not for the bot" in text for _, text in world.said(conversation))
-    # Another topic is another conversation.
+    # Another topic is another conversation, and what is written is seen to be written there.
     world.then(bob).says(f"{name} and here?", chat, topic=other)
     elsewhere = await world.seen(chat, "parrot: and here?")
     assert elsewhere.topic is other
+    world.then(ada).says(f"/chat{name} writer", chat, topic=other)
+    await world.seen(chat, "This group talks to writer now")
+    world.then(bob).says(f"{name} a story", chat, topic=other)
+    if whole:
+        await world.until(lambda: world.api.record.of("sendChatAction", chat=chat.id))
+    world.site.on_loop(lambda: world.stage.put("There was a topic, and in it was a story.", None))
+    written = await world.seen(chat, "in it was a story")
+    assert written.topic is other
+    for call in world.api.record.of("sendChatAction", chat=chat.id):
+        assert call.params["message_thread_id"] in {str(plans.id), str(other.id)}
     assert world.conversation(group, other.id) not in {"", conversation}
     # A reply to the bot is for the bot.
     world.then(bob).says("really?", chat, reply_to=answer)

@@ -77,6 +77,12 @@ class Adapter(Protocol):
         Raises ``AiosError`` for what will not pass, such as a token that was revoked.
         """
 
+    async def set_commands(self, owners: Sequence[str]) -> None:
+        """Show which commands there are, and to these people the owner's too, if there is a menu.
+
+        It does not wait for it: a menu is not a must.
+        """
+
     def read(self, raw: str) -> Incoming:
         """What an update means. Raises ``ValueError`` for one that cannot be understood."""
 

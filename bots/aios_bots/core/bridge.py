@@ -26,7 +26,7 @@ from aios_bots.core.box import Box
 from aios_bots.core.desk import GREETED, WRONG, Desk
 from aios_bots.core.flood import HELLO_S, PEOPLE_MAX, Flood
 from aios_bots.core.intake import Intake
-from aios_bots.core.model import Attachment, Incoming
+from aios_bots.core.model import Attachment, Incoming, Kind
 from aios_bots.core.pacing import Rates
 from aios_bots.core.pairing import CODE_S, FAILURES_S, Offer, Pairing, Role
 from aios_bots.core.people import Line, Person
@@ -106,6 +106,7 @@ class Bridge:
         )
         self.intake = Intake(store, adapter, self._handle)
         self._state = "not started"
+        self._owners: tuple[str, ...] = ()
         self.up = asyncio.Event()
         """Set when it takes updates, or tries to."""
         self.asked_to_stop = asyncio.Event()
@@ -143,6 +144,7 @@ class Bridge:
         waiting = await self.intake.recover()
         if waiting:
             log.info("going on with %d updates", waiting)
+        await self._show_commands()
         await self.adapter.intake(self._take)
 
     async def _take(self, batch: Sequence[tuple[int, str]]) -> None:
@@ -157,6 +159,15 @@ class Bridge:
     async def _handle(self, incoming: Incoming) -> None:
         await self.listen()
         await self.desk.handle(incoming)
+        if incoming.kind in {Kind.COMMAND, Kind.BUTTON}:  # by which people come and go
+            await self._show_commands()
+
+    async def _show_commands(self) -> None:
+        """Owners see their commands in the menu."""
+        owners = tuple(one.user_id for one in self.people() if one.role is Role.OWNER)
+        if owners != self._owners:
+            self._owners = owners
+            await self.adapter.set_commands(owners)
 
     async def listen(self) -> None:
         """Do what other programs of the owner left for us."""

@@ -61,6 +61,8 @@ class Loopback(Faults):
         """Every call that came, those that were refused too."""
         self.answers: dict[str, Outgoing] = {}
         """What was said to each press and search."""
+        self.menu_for: tuple[str, ...] = ()
+        """Who sees the owner's commands in the menu."""
         self.confirmed: list[int] = []
         """The updates that the bot took."""
         self._people: dict[str, Person] = {}
@@ -149,6 +151,9 @@ class Loopback(Faults):
             self._updates = deque(one for one in self._updates if one[0] not in taken)
             self.confirmed += sorted(taken)
             self._tell()
+
+    async def set_commands(self, owners: Sequence[str]) -> None:
+        self.menu_for = tuple(owners)
 
     def read(self, raw: str) -> Incoming:
         return msgspec.json.decode(raw, type=Incoming)

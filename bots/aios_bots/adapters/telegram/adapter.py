@@ -141,6 +141,7 @@ class Telegram:
         if self._menu is not None:
             self._menu.cancel()
             await asyncio.wait([self._menu])
+            self._menu = None
         if line is not None:
             await line.shut()
         self._unguard()
@@ -149,7 +150,7 @@ class Telegram:
     async def intake(self, take: Take) -> None:
         """Hand over updates until cancelled, or until ``close``. Raises for a revoked token."""
         await self._until_known()
-        await self.set_commands(self._owners)
+        self._show_menu()
         if self._webhook is not None:
             self._pushes = Pushes(self._webhook, self._ask, self._troubled)
             await self._pushes.run(take)
@@ -178,12 +179,17 @@ class Telegram:
         self._troubled("")
 
     async def set_commands(self, owners: Sequence[str] = ()) -> None:
-        """Show the menu of commands, in the owners' chats with theirs; it does not wait for it."""
+        """Show the menu of commands, in the owners' chats with theirs, from ``intake`` on."""
+        gone = [one for one in self._owners if one not in owners]
         self._owners = tuple(owners)
+        if self._menu is not None:
+            self._show_menu(gone)
+
+    def _show_menu(self, gone: Sequence[str] = ()) -> None:
         if self._menu is not None:
             self._menu.cancel()
         if self._calls is not None:
-            work = set_menu(self._calls.ask, self._owners)
+            work = set_menu(self._calls.ask, self._owners, gone)
             self._menu = asyncio.get_running_loop().create_task(work)
 
     # Updates and calls

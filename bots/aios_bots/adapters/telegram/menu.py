@@ -18,25 +18,38 @@ PAUSE_S = 10.0
 _ABOUT_MAX_CHARS = 256
 
 
-async def set_menu(ask: Ask, owners: Sequence[str] = (), pause_s: float = PAUSE_S) -> None:
-    """Say which commands there are; the owners' chats show theirs too. Not a must."""
+async def set_menu(
+    ask: Ask, owners: Sequence[str] = (), gone: Sequence[str] = (), pause_s: float = PAUSE_S
+) -> None:
+    """Say which commands there are; the owners' chats show theirs too. Not a must.
+
+    ``gone``: who is an owner no more, and sees what everybody sees.
+    """
     private = _menu(lambda command: command.least is not Role.OWNER)
-    scopes: list[tuple[dict[str, Any], list[dict[str, str]]]] = [
-        ({"type": "default"}, private),
-        ({"type": "all_private_chats"}, private),
-        ({"type": "all_group_chats"}, _menu(lambda command: not command.private)),
-        *(({"type": "chat", "chat_id": owner}, _menu(lambda _: True)) for owner in owners),
+    everything = _menu(lambda _: True)
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("setMyCommands", {"commands": private, "scope": {"type": "default"}}),
+        ("setMyCommands", {"commands": private, "scope": {"type": "all_private_chats"}}),
+        (
+            "setMyCommands",
+            {
+                "commands": _menu(lambda command: not command.private),
+                "scope": {"type": "all_group_chats"},
+            },
+        ),
+        *(("setMyCommands", {"commands": everything, "scope": _chat(one)}) for one in owners),
+        *(("deleteMyCommands", {"scope": _chat(one)}) for one in gone),
     ]
-    for scope, commands in scopes:
-        if not await _set(ask, {"commands": commands, "scope": scope}, pause_s):
+    for method, params in calls:
+        if not await _called(ask, method, params, pause_s):
             return
 
 
-async def _set(ask: Ask, params: dict[str, Any], pause_s: float) -> bool:
+async def _called(ask: Ask, method: str, params: dict[str, Any], pause_s: float) -> bool:
     """Whether to go on with the next one."""
     for _ in range(TRIES):
         try:
-            await ask("setMyCommands", params)
+            await ask(method, params)
         except Absent:
             return False
         except Lost:
@@ -48,6 +61,11 @@ async def _set(ask: Ask, params: dict[str, Any], pause_s: float) -> bool:
         else:
             return True
     return False
+
+
+def _chat(person: str) -> dict[str, str]:
+    """Their private chat, which has their number."""
+    return {"type": "chat", "chat_id": person}
 
 
 def _menu(fits: Callable[[Command], bool]) -> list[dict[str, str]]:
