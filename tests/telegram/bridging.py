@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+import time
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +66,16 @@ def painter(_text: str) -> File:
 class Bridged:
     """Who is there, while a bridge runs."""
 
-    def __init__(self, api: BotApi, site: TestSite, stage: Stage, bridge: Bridge) -> None:
-        self.api, self.site, self.stage, self.bridge = api, site, stage, bridge
-        self.running: asyncio.Task[None]
+    def __init__(
+        self,
+        api: BotApi,
+        site: TestSite,
+        stage: Stage,
+        bridge: Bridge,
+        running: asyncio.Task[None],
+    ) -> None:
+        self.api, self.site, self.stage = api, site, stage
+        self.bridge, self.running = bridge, running
 
     # Time
 
@@ -157,43 +165,49 @@ class Bridged:
 
 
 @contextlib.asynccontextmanager
+async def working(
+    adapter: Telegram, site: TestSite, folder: Path, clock: Callable[[], float] = time.time
+) -> AsyncIterator[tuple[Bridge, asyncio.Task[None]]]:
+    """A bridge between a bot and a node, and the task in which it works."""
+    run = site.node.run_info
+    assert run is not None
+    keys = site.node.run(lambda: new_keys(site.node.client, f"tg:{adapter.account}:"))
+    voices = Voices(
+        await RemoteClient.connect(run, token=keys.owner),
+        await RemoteClient.connect(run, token=keys.others),
+    )
+    store = BotStore.open(folder / "bot.db", adapter.account, clock)
+    bridge = Bridge(adapter, store, voices, Box(folder / "box"), rates=FAST, clock=clock)
+    task = asyncio.create_task(bridge.run())
+    try:
+        yield bridge, task
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        await adapter.close()
+        await voices.close()
+        await store.close()
+
+
+@contextlib.asynccontextmanager
 async def bridged(
     api: BotApi,
     make_site: Callable[..., TestSite],
     folder: Path,
     webhook: Webhook | None = None,
-    agents: Sequence[Any] = (),
 ) -> AsyncIterator[Bridged]:
-    """A bridge that works until the end of the test."""
+    """The same for a bot of our server, with agents, from when it takes updates."""
     stage = Stage()
     site = make_site(
         describe(parrot, access="public"),
         describe(stage.writer, access="network"),
         describe(weigher, access="network"),
         describe(painter, access="network"),
-        *agents,
     )
-    account = str(api.bot.id)
-    run = site.node.run_info
-    assert run is not None
-    keys = site.node.run(lambda: new_keys(site.node.client, f"tg:{account}:"))
-    owner = await RemoteClient.connect(run, token=keys.owner)
-    others = await RemoteClient.connect(run, token=keys.others)
-    voices = Voices(owner, others)
-    store = BotStore.open(folder / "bot.db", account, api.clock.unix)
-    adapter = Telegram(
-        Secret(api.bot.token), api_url=api.base_url, webhook=webhook, clock=api.clock.unix
-    )
-    bridge = Bridge(adapter, store, voices, Box(folder / "box"), rates=FAST, clock=api.clock.unix)
-    world = Bridged(api, site, stage, bridge)
-    world.running = asyncio.create_task(bridge.run())
-    try:
+    clock = api.clock.unix
+    adapter = Telegram(Secret(api.bot.token), api_url=api.base_url, webhook=webhook, clock=clock)
+    async with working(adapter, site, folder, clock) as (bridge, task):
+        world = Bridged(api, site, stage, bridge, task)
         way = "setWebhook" if webhook else "getUpdates"
         await world.until(lambda: api.record.of(way) and bridge.showing.following.is_set())
         yield world
-    finally:
-        world.running.cancel()
-        await asyncio.wait([world.running])
-        await adapter.close()
-        await voices.close()
-        await store.close()

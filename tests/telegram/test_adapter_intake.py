@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import secrets
+import socket
 
 import aiohttp
 import pytest
@@ -323,6 +324,41 @@ def test_without_a_secret_only_on_loopback_and_by_wish(botapi: BotApi):
             assert await push(adapter.webhook_url, b'{"update_id": 1}', None) == 200
             assert await push(adapter.webhook_url, b'{"update_id": 2}', "wrong") == 403
             assert len(taken.raw) == 1
+
+    run(story())
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_a_proxy_may_stand_before_a_webhook(botapi: BotApi, ada):
+    """The app knows one address, and we listen at another: the path is the same."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}/deep/down?x=1"
+
+    async def story() -> None:
+        hook = Webhook(url=url, port=port)
+        async with opened(botapi, webhook=hook) as adapter, listening(adapter) as taken:
+            ada.says("hello")
+            await taken.until(lambda: taken.texts == ["hello"])
+            (call,) = botapi.record.of("setWebhook")
+            assert call.params["url"] == adapter.webhook_url == url
+
+    run(story())
+
+
+def test_a_port_that_is_taken_is_one_clear_line(botapi: BotApi):
+    async def story() -> None:
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", 0))
+            other.listen()
+            hook = Webhook(port=other.getsockname()[1])
+            async with opened(botapi, webhook=hook) as adapter, listening(adapter) as taken:
+                await asyncio.wait([taken.task])
+                assert "cannot listen on 127.0.0.1" in str(taken.task.exception())
 
     run(story())
 
