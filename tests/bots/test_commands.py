@@ -192,7 +192,6 @@ async def test_what_happens_while_one_joins_is_not_left_out(
 ) -> None:
     ana = await world.comes_in("5", Role.OWNER)
     conversation = (await world.owner("chat.open", agents=["parrot"]))["conversation"]
-    await world.owner("chat.join", conversation=conversation, who="lo:77:notebook")
     read = names.page_before
 
     async def then_somebody_speaks(*args: Any, **more: Any) -> Any:

@@ -109,7 +109,6 @@ async def test_a_code_in_a_group_is_not_heard(world: World) -> None:
 
 async def test_a_code_that_leads_to_a_conversation_puts_one_there(world: World) -> None:
     conversation = (await world.owner("chat.open", agents=["parrot"]))["conversation"]
-    await world.owner("chat.join", conversation=conversation, who="lo:77:notebook")
     await world.owner("chat.post", conversation=conversation, text="before", message_id="m1")
     ana = world.app.person("5", "Ana")
     code = await world.bridge.pair(conversation=conversation)
@@ -122,6 +121,18 @@ async def test_a_code_that_leads_to_a_conversation_puts_one_there(world: World) 
     ana.says("and I")
     await world.until(lambda: world.app.texts("5")[-1] == "parrot\nparrot: and I")
     assert ("lo:77:5", "and I") in await world.said(conversation)
+
+
+async def test_without_the_owners_connection_a_code_leads_only_to_what_is_shared(
+    world: World,
+) -> None:
+    conversation = (await world.owner("chat.open", agents=["parrot"]))["conversation"]
+    await world.without_keeper()
+    code = await world.bridge.pair(conversation=conversation)
+    world.app.person("5").says(f"/pair {code.code}")
+    await world.quiet()
+    assert "cannot be reached" in world.app.texts("5")[-1]
+    assert not (await world.log(conversation))
 
 
 async def test_a_code_to_a_conversation_that_is_gone_lets_in_all_the_same(world: World) -> None:

@@ -129,7 +129,8 @@ async def test_an_app_that_can_do_little_still_gets_every_answer(
     for number in range(2):
         ana.says(f"write {number}")
         world.stage.write(f"{number}: words that are enough to begin a message, ")
-        await world.until(lambda: not world.app.caps.typing)
+        if world.app.caps.edits:
+            await world.until(lambda: world.is_shown("5", "0: words"))
         world.stage.write("and more, ", "and the end.", None)
         whole = f"{number}: words that are enough to begin a message, and more, and the end."
         await world.until(lambda whole=whole: world.is_shown("5", whole))
@@ -338,8 +339,10 @@ async def test_a_reply_to_a_person_says_to_what_and_one_to_an_agent_calls_it(
 async def test_a_notebook_and_a_phone_in_one_conversation_see_each_other(world: World) -> None:
     ana = await world.comes_in("5", Role.OWNER)
     conversation = (await world.owner("chat.open", agents=["parrot"]))["conversation"]
-    await world.owner("chat.join", conversation=conversation, who="lo:77:5")
     await world.owner("chat.post", conversation=conversation, text="before", message_id="m1")
+    ana.says("/chats")
+    await world.quiet()
+    assert conversation in world.app.texts("5")[-1]
     ana.says(f"/join {conversation}")
     await world.quiet()
     joined = world.app.texts("5")[-1]
@@ -352,6 +355,18 @@ async def test_a_notebook_and_a_phone_in_one_conversation_see_each_other(world: 
     await world.until(lambda: "parrot\nparrot: from there" in world.app.texts("5"))
     assert ("lo:77:5", "from there") in await world.said(conversation)
     assert len(world.app.texts("5")) == len(set(world.app.texts("5")))
+
+
+async def test_only_the_owner_joins_what_nobody_was_brought_into(world: World) -> None:
+    conversation = (await world.owner("chat.open", agents=["parrot"]))["conversation"]
+    await world.owner("chat.post", conversation=conversation, text="mine", message_id="m1")
+    ana = await world.comes_in("5")
+    for command in ("/chats", f"/join {conversation}", f"/watch {conversation}"):
+        ana.says(command)
+        await world.quiet()
+        assert "mine" not in world.app.texts("5")[-1]
+    assert not world.store.bindings()
+    assert [row["kind"] for row in await world.log(conversation) if row["kind"] == "join"] == []
 
 
 async def test_two_phones_in_one_conversation_see_each_other(world: World) -> None:

@@ -195,6 +195,7 @@ class World:
         self._voices = Voices(
             await RemoteClient.connect(run, token=keys.owner, locate=found),
             await RemoteClient.connect(run, token=keys.others, locate=found),
+            await RemoteClient.connect(run, locate=found),
         )
         await self.start()
         return self
@@ -212,7 +213,12 @@ class World:
         app.fuse = fuse
         if fuse is not None:
             opened = FusedStore(opened, fuse)
-            voices = Voices(FusedClient(voices.owner, fuse), FusedClient(voices.others, fuse))
+            keeper = voices.keeper
+            voices = Voices(
+                FusedClient(voices.owner, fuse),
+                FusedClient(voices.others, fuse),
+                FusedClient(keeper, fuse) if keeper is not None else None,
+            )
         self._store = BotStore(opened, BOT, self.clock)
         box = Box(self.folder / "box")
         self._bridge = Bridge(app, self._store, voices, box, rates=self.rates, clock=self.clock)
@@ -244,6 +250,14 @@ class World:
     async def node_begins(self) -> None:
         """The node is started again, in the same home."""
         self.site = await asyncio.to_thread(self._site)
+
+    async def without_keeper(self) -> None:
+        """A bridge that is not run by the owner's own program."""
+        assert self._voices is not None
+        keeper, self._voices.keeper = self._voices.keeper, None
+        assert keeper is not None
+        await keeper.close()
+        await self.again()
 
     async def again(self) -> None:
         await self.crash()
