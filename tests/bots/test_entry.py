@@ -223,6 +223,20 @@ async def test_who_was_put_out_is_a_stranger_at_the_next_word(world: World) -> N
     assert tried(world, "put out") == ["5"]
 
 
+async def test_who_was_put_out_reads_nothing_more(world: World) -> None:
+    ana = await world.comes_in()
+    conversation = await world.talks(ana)
+    await world.bridge.revoke("5")
+    await world.owner("chat.post", conversation=conversation, text="secret", message_id="m1")
+    owner = await world.comes_in("1", Role.OWNER)
+    owner.says(f"/join {conversation}")
+    await world.until(lambda: world.is_shown("1", "parrot: secret"))
+    await world.again()
+    await world.quiet()
+    assert world.app.texts("5") == []
+    assert [one.place.chat for one in world.store.bindings()] == ["1"]
+
+
 async def test_words_left_in_the_box_are_done_before_the_next_update(world: World) -> None:
     ana = await world.comes_in()
     Box(world.folder / "box").put(Word(revoke="5"))

@@ -1,4 +1,4 @@
-"""Calls whose turn it is while the disk or the app stands still."""
+"""Calls whose turn it is while the line or the app stands still."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from aios_bots.core.gatehouse import REFUSED_IN_A_ROW, Gatehouse, nothing
+from aios_bots.core.gatehouse import REFUSED_IN_A_ROW, SPARE, Gatehouse, nothing
 from aios_bots.core.pacing import Rank, Rates
 from tests.clock import Clock
 
@@ -18,14 +18,13 @@ class Gates:
 
     def __init__(self, clock: Clock) -> None:
         self.clock, self.made = clock, list[str]()
-        self.disk = asyncio.Event()
-        self.disk.set()
+        self.line = asyncio.Event()
+        self.line.set()
         self.house = Gatehouse(clock, RATES, lambda _: False, nothing)
 
     def enter(self, chat: str) -> None:
         async def work() -> None:
-            await self.disk.wait()
-            await self.house.out()
+            await self.line.wait()
             self.made.append(chat)
 
         self.house.enter(chat, chat, Rank.FINAL, work)
@@ -48,19 +47,34 @@ async def gates(clock: Clock) -> AsyncIterator[Gates]:
         await made.house.stop()
 
 
-async def test_what_a_slow_disk_held_up_does_not_go_all_at_once(clock: Clock) -> None:
+async def test_what_a_slow_line_held_up_does_not_arrive_together_with_what_comes_after(
+    clock: Clock,
+) -> None:
+    most = RATES.all_per_s + SPARE
     async with gates(clock) as here:
-        here.disk.clear()
-        for chat in "abcdef":
-            here.enter(chat)
+        here.line.clear()
+        for number in range(2 * most):
+            here.enter(str(number))
+        for _ in range(5):
+            await here.go_on(1.0)
+        here.line.set()
         await here.go_on()
-        await here.go_on(1.0)
-        here.disk.set()
-        await here.go_on()
-        assert len(here.made) == RATES.all_per_s
-        here.clock.now += 1.0
-        while len(here.made) < 6:  # noqa: ASYNC110 - it waits for real time, of a second
-            await asyncio.sleep(0.01)
+        assert len(here.made) == most
+        await here.go_on(0.9)
+        assert len(here.made) == most
+        for _ in range(5):
+            await here.go_on(1.0)
+        assert len(here.made) == 2 * most
+
+
+async def test_calls_keep_their_rate_when_nothing_holds_them_up(clock: Clock) -> None:
+    async with gates(clock) as here:
+        for number in range(5 * RATES.all_per_s):
+            here.enter(str(number))
+        for second in range(1, 6):
+            await here.go_on()
+            assert len(here.made) == second * RATES.all_per_s
+            await here.go_on(1.0)
 
 
 async def test_one_chat_that_wants_a_pause_stops_no_other(clock: Clock) -> None:

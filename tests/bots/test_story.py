@@ -509,6 +509,18 @@ async def test_a_message_from_a_quarter_of_an_hour_ago_is_asked_about_first(
     assert len(await world.said(conversation)) == 2
 
 
+async def test_what_was_said_before_a_long_outage_is_not_asked_about(world: World) -> None:
+    ana = await world.comes_in()
+    conversation = await world.talks(ana)
+    ana.says("hello")
+    await world.crash_when_said(conversation)
+    world.clock.now += 1000
+    await world.start()
+    await world.shows("5", "hello", "parrot\nparrot: hello")
+    await world.quiet()
+    assert len(world.app.messages("5")) == len(await world.said(conversation)) == 2
+
+
 async def test_two_slashes_say_one_to_the_agent_and_an_unknown_command_is_offered(
     world: World,
 ) -> None:

@@ -238,6 +238,17 @@ class World:
             await task
         await self._store.close()
 
+    async def crash_when_said(self, conversation: str) -> None:
+        """End it when something was said there, before that is noted."""
+
+        async def never(_update_id: int) -> None:
+            await asyncio.get_running_loop().create_future()
+
+        self.store.inbox.done = never  # type: ignore[method-assign]
+        while not await self.said(conversation):  # noqa: ASYNC110
+            await asyncio.sleep(LOOK_S)
+        await self.crash()
+
     def end(self) -> None:
         """The same, later: its store is there until then."""
         assert self._task is not None

@@ -70,13 +70,20 @@ class People:
         ]
 
     async def revoke(self, user_id: str) -> bool:
-        """From the next update on this person is a stranger; gives whether there was one."""
+        """From the next update on this person is a stranger; gives whether there was one.
+
+        Their own chat with the bot, which has their number, shows nothing any more.
+        """
 
         def apply(tx: Tx) -> bool:
             gone = tx.execute(
                 "UPDATE person SET revoked = ? WHERE account = ? AND user_id = ? AND revoked = 0",
                 (self._now(), self._account, user_id),
             ).rowcount
+            for table in ("binding", "question", "mute"):
+                tx.execute(
+                    f"DELETE FROM {table} WHERE account = ? AND chat = ?", (self._account, user_id)
+                )
             return gone > 0
 
         return await self._store.write_through(apply)

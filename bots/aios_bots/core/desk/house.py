@@ -179,7 +179,6 @@ async def unpaired(visit: Visit, _: Action) -> None:
     now = store.binding(visit.place)
     if now is not None and now.mode is Mode.CHAT:
         await places.leave(visit, now.conversation)
-    await store.unbind(visit.place)
     visit.rewrite("You are out. A new code lets you in again.")
     visit.toast()
     await store.people.note(visit.incoming.person, "unpaired")

@@ -100,7 +100,9 @@ async def said_here(visit: Visit, _: str = "") -> None:
 async def message(visit: Visit, incoming: Incoming, binding: Binding) -> None:
     """Pass a message on; an old one, or one to a conversation that is only read, is asked about."""
     age = visit.office.clock() - incoming.at
-    if age > OLD_S:
+    # What is known by now was said before a crash: it only has to be seen to its end.
+    said_before = visit.office.store.event_of(visit.place.chat, incoming.msg_id) is not None
+    if age > OLD_S and not said_before:
         page = Page(f"You wrote this {_ago(age)} ago, while I was away: ", f"“{_short(incoming)}”")
         page.line("Send it now?")
         _hold(visit, incoming, page, "send", "Send", binding)
