@@ -238,7 +238,6 @@ class Delivery:
         return None
 
     async def _made(self, out: Outgoing) -> str:
-        await self.gates.out()
         try:
             async with asyncio.timeout(CALL_MAX_S):
                 made = await self._adapter.call(out, self._read)

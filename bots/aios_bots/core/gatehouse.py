@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from aios_bots.core.pacing import Call, Pacer, Rank, Rates
-from aios_bots.core.rates import Window
+from aios_bots.core.rates import Turnstile
 from aios_bots.core.reach import Reach
 from aios_bots.core.secret import described
 
@@ -24,6 +24,8 @@ AT_ONCE = 32
 """Calls that are out at the same time."""
 AT_ONCE_CHAT = 4
 """Of those, for one chat."""
+SPARE = 4
+"""So many more than its rate may reach an app in a second, after a stretch in which nothing did."""
 REFUSED_IN_A_ROW = 3
 """So many chats that want a pause, and none that takes anything: the app means the whole bot, and
 counts every call that comes before the pause is over."""
@@ -52,7 +54,7 @@ class Gatehouse:
         self.reach = Reach(clock)
         self._pacer = Pacer(clock, rates)
         self._clock = clock
-        self._made = Window((rates or Rates()).all_per_s, 1.0)
+        self._line = Turnstile((rates or Rates()).all_per_s + SPARE, 1.0)
         self._refused: set[str] = set()
         """The chats that want a pause, since the app last took a call."""
         self._shut_until = float("-inf")
@@ -137,19 +139,6 @@ class Gatehouse:
         if errand is not None:
             errand.dropped()
 
-    async def out(self) -> None:
-        """Wait until a call whose turn it is may really be made.
-
-        Between its turn and the call something is written to disk. A disk that stands still for
-        half a second would let the calls of a second and a half go at once, more than is allowed.
-        """
-        while True:
-            wait = max(self._shut(), self._made.wait(self._clock()))
-            if wait == 0:
-                break
-            await asyncio.sleep(max(wait, _TICK_S))
-        self._made.take(self._clock())
-
     def went(self) -> None:
         """The app took a call: what it refuses is a matter of single chats."""
         self._refused.clear()
@@ -184,7 +173,7 @@ class Gatehouse:
 
     @property
     def _may_go(self) -> bool:
-        return self.reach.wait() == 0 and self._shut() == 0
+        return self.reach.wait() == 0 and self._shut() == 0 and self._line.wait(self._clock()) == 0
 
     def _arm(self) -> None:
         if self._timer is not None:
@@ -197,8 +186,9 @@ class Gatehouse:
 
     def _wait(self) -> float | None:
         """Seconds until something may go; None: when something has come back, or in."""
-        wait, line = self._pacer.wait(), self.reach.wait()
-        return None if wait is None or line is None else max(wait, line, self._shut())
+        waits = (self._pacer.wait(), self.reach.wait(), self._line.wait(self._clock()))
+        known = [wait for wait in waits if wait is not None]
+        return max(*known, self._shut()) if len(known) == len(waits) else None
 
     def _launch(self, call: Call) -> None:
         errand = self._errands.pop(call, None)
@@ -215,6 +205,7 @@ class Gatehouse:
                 log.warning("a call failed: %s", described(error))
                 log.debug("it failed here", exc_info=True)
 
+        self._line.enter()
         task = asyncio.get_running_loop().create_task(fly())
         if self.reach.down:
             self.reach.trying()
@@ -227,6 +218,7 @@ class Gatehouse:
 
     def _came_back(self, call: Call, task: asyncio.Task[None]) -> None:
         self._out.discard(task)
+        self._line.leave(self._clock())
         if self._changing.get(call.key) is task:
             del self._changing[call.key]
         if self._probe is task:

@@ -58,3 +58,30 @@ class Window:
     def _forget(self, now: float) -> None:
         while self._times and self._times[0] + self._seconds <= now:
             self._times.popleft()
+
+
+class Turnstile:
+    """So many at the other side in any stretch of ``seconds``, however long each is on its way.
+
+    When it arrives is not known: some time between going and coming back. So it counts while it is
+    out, and for as long again after it came back.
+    """
+
+    def __init__(self, most: int, seconds: float) -> None:
+        self._most, self._back = most, Window(most, seconds)
+        self._out = 0
+
+    def wait(self, now: float) -> float | None:
+        """Seconds until one more may go; None: when one has come back."""
+        if self._out >= self._most:
+            return None
+        return self._back.wait(now, self._out)
+
+    def enter(self) -> None:
+        """One goes."""
+        self._out += 1
+
+    def leave(self, now: float) -> None:
+        """One came back."""
+        self._out -= 1
+        self._back.take(now)
