@@ -257,9 +257,10 @@ class Home:
 
     def running(self) -> list[RunInfo]:
         """The nodes of this home that run on this machine, by name. Leaves stale files alone."""
-        return [info for name in self._run_names() if (info := self._running(name)) is not None]
+        return [info for name in self.run_names() if (info := self._running(name)) is not None]
 
-    def _run_names(self) -> list[str]:
+    def run_names(self) -> list[str]:
+        """The nodes that have a run file, running or not."""
         try:
             entries = [entry.name for entry in (self.path / "run").iterdir()]
         except (FileNotFoundError, NotADirectoryError):

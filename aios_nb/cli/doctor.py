@@ -12,6 +12,7 @@ from aios_nb.cli.connect import home_of
 from aios_nb.errors import NotRunning
 from aios_nb.home import Home
 from aios_nb.people.checks import Check, Health, board
+from aios_nb.people.checks.bridges import bridges
 from aios_nb.people.checks.machine import machine
 from aios_nb.people.checks.nodes import nodes
 from aios_nb.people.checks.storage import storage
@@ -26,7 +27,8 @@ _ONE = "aios-nb doctor --node NAME looks at one from outside"
 def doctor(args: argparse.Namespace) -> int:
     """1 when something must be fixed."""
     home = home_of(args)
-    checks = [*machine(), *storage(home), *asyncio.run(_nodes(home, args.node))]
+    near = [*machine(), *storage(home), *bridges(home)]
+    checks = [*near, *asyncio.run(_nodes(home, args.node))]
     if args.json:
         output.show_json({"ok": not _failed(checks), "checks": [each.fields() for each in checks]})
     else:

@@ -121,7 +121,11 @@ def test_from_a_code_to_an_answer_and_to_the_end(cli, api, phone, word):
     assert f"@{api.bot.username}" in status
     assert "running" in status
 
+    checks = cli("doctor").stdout
+    assert f"@{api.bot.username} bridges the node home; 1 paired" in checks
+
     assert word("stop").stdout == "stopped\n"
+    assert "is not bridged now" in cli("doctor").stdout
     assert bridge.process.wait(WAIT_S) == 0
     assert "stopped" in word("status").stdout
     again = word("stop")

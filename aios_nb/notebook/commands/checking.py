@@ -26,6 +26,7 @@ def doctor(call: Call) -> Checkup:
     import threading
 
     from aios_nb.home import Home
+    from aios_nb.people.checks.bridges import bridges
     from aios_nb.people.checks.interop import interop
     from aios_nb.people.checks.machine import machine
     from aios_nb.people.checks.nodes import nodes
@@ -40,7 +41,8 @@ def doctor(call: Call) -> Checkup:
         return [*await nodes(home), *(await interop(run) if run is not None else ())]
 
     def look() -> None:  # with a loop of its own: the kernel's is running
-        found.extend([*_notebook(call), *machine(), *storage(home), *asyncio.run(near_and_far())])
+        near = [*_notebook(call), *machine(), *storage(home), *bridges(home)]
+        found.extend([*near, *asyncio.run(near_and_far())])
 
     with waiting(cell_of(call.shell), "looking around"):
         looking = threading.Thread(target=look, name="aios-doctor", daemon=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from aios_nb.client import RemoteClient
-from aios_nb.errors import AiosError, Impostor
+from aios_nb.errors import AiosError, HomeError, Impostor
 from aios_nb.home import Home, RunInfo
 from aios_nb.people.checks import Check, fail, ok, warn
 
@@ -56,8 +56,8 @@ def stale(home: Home, running: Iterable[str]) -> list[Check]:
     """Run files whose node is gone. Harmless: the next start under that name replaces them."""
     alive = set(running)
     try:
-        names = sorted(path.stem for path in (home.path / "run").glob("*.json"))
-    except OSError:
+        names = home.run_names()
+    except HomeError:
         return []
     left = [name for name in names if name not in alive and not home.is_held(name)]
     if not left:
