@@ -10,7 +10,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench conformance browser screenshots matrix clean
+.PHONY: help run test check format bench crash soak conformance browser screenshots matrix clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,14 @@ format: $(VENV)/.dev  ## Format the code and fix what can be fixed
 
 bench: $(VENV)/.bench  ## Measure, as ratios to a baseline in the same run
 	$(BIN)/aios-nb bench
+
+crash: $(VENV)/.dev  ## Kill the Telegram bridge at every stage: 1,000 messages, 20 chats, 20 kills
+	$(BIN)/python -m tests.hostile.bridge.matrix
+
+# An hour; less: make soak SOAK_S=120
+SOAK_S ?= 3600
+soak: $(VENV)/.dev  ## Keep the Telegram bridge busy: 20 messages/s over 200 chats, memory watched
+	$(BIN)/python -m tests.soak --seconds $(SOAK_S)
 
 conformance: $(VENV)/.dev  ## Run the public MCP suite and the MCP Inspector; gets them by npm
 	$(BIN)/python -m conformance --tools $(VENV)/conformance

@@ -14,6 +14,7 @@ from aios_nb.bench.scenarios.levels import LEVELS, SPAWN
 from aios_nb.bench.scenarios.links import LINKS
 from aios_nb.bench.scenarios.notebook import NOTEBOOK
 from aios_nb.bench.scenarios.peer import PEER
+from aios_nb.bench.scenarios.phone import PHONE
 from aios_nb.bench.scenarios.rpc import CHAT, RPC
 from aios_nb.bench.scenarios.search import SEARCH
 from aios_nb.bench.scenarios.startup import STARTUP
@@ -22,5 +23,5 @@ from aios_nb.bench.scenarios.village import VILLAGE
 
 SCENARIOS: tuple[Scenario, ...] = (
     RPC, CHAT, STREAM, INTEROP, PEER, FAR, LINKS, CROWDS, DHT, GOSSIP, JOINER, VILLAGE, STORE, BUSY,
-    LEVELS, SPAWN, STARTUP, SEARCH, NOTEBOOK,
+    LEVELS, SPAWN, STARTUP, SEARCH, NOTEBOOK, PHONE,
 )  # fmt: skip

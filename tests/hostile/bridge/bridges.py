@@ -17,21 +17,22 @@ from tests.telegram.botapi import BotApi
 
 HERE = Path(__file__).parent
 AGENTS = HERE / "agents_for_bridge.py"
+AS_PEOPLE_START_IT = ""
+"""The stage of a bridge that is no test's: it keeps Telegram's pace."""
 
 
 class BridgeProcess:
     """A bridge in a process of its own, which may be one that kills itself."""
 
     def __init__(self, home: Path, api: BotApi, stage: str = "never", nth: int = 0) -> None:
-        self.stage = stage
+        program = ("-m", "aios_nb", "telegram")
+        if stage != AS_PEOPLE_START_IT:
+            program = (str(HERE / "mortal_bridge.py"), stage, str(nth))
         self.bot = Bot(Home(home), str(api.bot.id))
         self.log_path = home.with_name("bridges.log")
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(
-                [
-                    *(sys.executable, str(HERE / "mortal_bridge.py"), stage, str(nth)),
-                    *("--json", "--api-url", api.base_url),
-                ],
+                [sys.executable, *program, "--json", "--api-url", api.base_url],
                 env=environment(home, TELEGRAM_BOT_TOKEN=api.bot.token),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

@@ -49,10 +49,13 @@ class Phone:
 class Crowd:
     """All of them. ``write`` goes round."""
 
-    def __init__(self, api: BotApi, chats: int) -> None:
-        agents = ["writer" if number % 4 == 0 else "parrot" for number in range(chats)]
+    def __init__(self, api: BotApi, chats: int, slow: int = 4) -> None:
+        """Every ``slow``-th talks to an agent that writes slowly; 0: none does."""
         self.api = api
-        self.phones = [Phone(api, number, agent) for number, agent in enumerate(agents)]
+        self.phones = [
+            Phone(api, number, "writer" if slow and number % slow == 0 else "parrot")
+            for number in range(chats)
+        ]
         self._written = 0
 
     def come_in(self, bot: Bot) -> None:
