@@ -7,6 +7,7 @@ loopback unless it is told otherwise.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import ipaddress
 import re
@@ -163,12 +164,10 @@ class Pushes:
                 pause = min(2 * pause, PAUSE_MAX_S)
 
     async def _wait(self, seconds: float) -> None:
-        self.look.clear()
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.look.wait()
-        except TimeoutError:
-            pass
+        self.look.clear()
 
     async def _set(self) -> None:
         """Tell the app where we are. What waits there stays: it is pushed now."""
