@@ -55,4 +55,6 @@ def test_an_address_that_needs_no_proxy_has_none(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("no_proxy", "api.example")
     assert proxy_for(API) is None
     assert proxy_for("http://other.example/bot") is not None
+    for here in ("127.0.0.1:8081", "localhost:8081", "[::1]:8081"):
+        assert proxy_for(f"http://{here}/bot") is None
     assert proxy_for("https://other.example/bot") is None

@@ -19,6 +19,7 @@ from telegram.error import TelegramError
 from telegram.request import BaseRequest, RequestData
 
 from aios_bots.adapters.telegram.answers import Lost, Refused, result_of
+from aios_bots.adapters.telegram.webhook import is_loopback
 from aios_bots.core.secret import Secret, described
 
 CONNECT_S = 10.0
@@ -171,6 +172,8 @@ def proxy_for(url: str) -> str | None:
     another thread: a fifth of all that the bridge does for a message.
     """
     address = urlsplit(url)
+    if is_loopback(address.hostname or ""):
+        return None  # a proxy's loopback is another one, and it would be told the token
     named = urllib.request.getproxies().get(address.scheme, "")
     passed_by = urllib.request.proxy_bypass(address.hostname or "")
     return named if named.startswith("http://") and not passed_by else None

@@ -70,7 +70,7 @@ class Webhook(msgspec.Struct, frozen=True):
                 "that is no secret for a webhook",
                 hint=f"{SECRET_MIN_CHARS} to 256 of A-Z a-z 0-9 _ -, or leave it out",
             )
-        if self.allow_insecure_loopback and not _is_loopback(self.host):
+        if self.allow_insecure_loopback and not is_loopback(self.host):
             raise UsageError("without a secret a webhook listens on 127.0.0.1 only")
         if self.url and urlsplit(self.url).scheme not in {"http", "https"}:
             raise UsageError("the address of a webhook begins with https://")
@@ -78,7 +78,8 @@ class Webhook(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, secret=secret)
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether only this machine is reached by it."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
