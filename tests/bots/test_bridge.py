@@ -109,6 +109,20 @@ async def test_while_the_node_is_away_everything_waits_and_then_goes_on(world: W
     assert world.bridge.status().trouble == ""
 
 
+async def test_a_reply_that_the_end_of_the_node_cut_off_is_said_to_be(world: World) -> None:
+    ana = await world.comes_in()
+    await world.talks(ana, "writer")
+    ana.says("write")
+    world.stage.write("The first words of a text that nobody will end ")
+    await world.until(lambda: world.is_shown("5", "first words"))
+    await world.node_ends()
+    await world.node_begins()
+    await world.until(lambda: world.is_shown("5", "⚠️ writer was interrupted"))
+    ana.says("again")
+    world.stage.write("Here it is.", None)
+    await world.until(lambda: "writer\nHere it is." in world.app.texts("5"))
+
+
 async def test_a_bridge_that_starts_before_its_node_waits_for_it(world: World) -> None:
     ana = await world.comes_in()
     await world.talks(ana)
@@ -195,6 +209,25 @@ async def test_a_disk_that_is_full_for_a_while_loses_nothing(
     said = [text for who, text in await world.said(conversation) if who != "parrot"]
     assert said == ["n0", "n1", "n2"]
     assert len(world.app.messages("5")) == 6
+
+
+async def test_with_too_much_to_do_the_app_is_not_asked_for_more(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "HELD_MAX", 4)
+    ana = await world.comes_in()
+    conversation = await world.talks(ana)
+    await world.node_ends()
+    for number in range(4):
+        ana.says(f"n{number}")
+    await world.until(lambda: world.bridge.intake.held == 4)
+    ana.says("n4")
+    await world.until(lambda: bool(world.bridge.intake.away))
+    assert world.app.waiting == 1
+    await world.node_begins()
+    await world.until(lambda: "parrot\nparrot: n4" in world.app.texts("5"))
+    said = [text for who, text in await world.said(conversation) if who != "parrot"]
+    assert said == [f"n{number}" for number in range(5)]
 
 
 async def test_updates_of_many_chats_do_not_wait_for_one(world: World) -> None:

@@ -190,8 +190,8 @@ async def test_join_takes_an_id_its_beginning_or_a_code(world: World) -> None:
 async def test_what_happens_while_one_joins_is_not_left_out(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    conversation = await world.talks(await world.comes_in("6"))
     ana = await world.comes_in("5", Role.OWNER)
-    conversation = (await world.owner("chat.open", agents=["parrot"]))["conversation"]
     read = names.page_before
 
     async def then_somebody_speaks(*args: Any, **more: Any) -> Any:

@@ -245,8 +245,7 @@ class World:
             await asyncio.get_running_loop().create_future()
 
         self.store.inbox.done = never  # type: ignore[method-assign]
-        while not await self.said(conversation):  # noqa: ASYNC110
-            await asyncio.sleep(LOOK_S)
+        await self.end_of(conversation, messages=1)
         await self.crash()
 
     def end(self) -> None:
@@ -371,6 +370,12 @@ class World:
         """Who said what: people by their ids, agents by their names."""
         rows = await self.log(conversation, "message")
         return [(row["sender"]["id"].partition("@")[0], row["text"]) for row in rows]
+
+    async def end_of(self, conversation: str, *, messages: int) -> int:
+        """Wait until so much was said; gives the place of the last of it in the log."""
+        while len(rows := await self.log(conversation, "message")) < messages:  # noqa: ASYNC110
+            await asyncio.sleep(LOOK_S)
+        return int(rows[messages - 1]["seq"])
 
     async def conversations(self) -> list[Json]:
         found: list[Json] = (await self.owner("chat.list"))["conversations"]
