@@ -69,6 +69,19 @@ def _without_echo(error: BaseException) -> Iterator[None]:
         error.__cause__ = cause
 
 
+def leave_group(error: AiosError) -> None:
+    """Forget the group of tasks that an error came out of.
+
+    IPython asks nobody how to show what has one in its context, not even when it is hidden.
+    """
+    inner: BaseException = error
+    while (outer := inner.__context__) is not None:
+        if isinstance(outer, BaseExceptionGroup):
+            inner.__context__ = None
+            return
+        inner = outer
+
+
 def unexpected(error: Exception) -> AiosError:
     """A mistake of our own, in one line."""
     return AiosError(

@@ -46,16 +46,24 @@ class AiosMagics(Magics):
             for name, value in values.items()
         }
         try:
-            return commands.run(commands.Call(self._here, self._session, command, values))
-        except AiosError:
+            return _run(commands.Call(self._here, self._session, command, values))
+        except AiosError as error:
+            failures.leave_group(error)
             raise
-        except Exception as error:
-            raise failures.unexpected(error) from error
 
     @no_var_expand
     @cell_magic
     def agent(self, line: str, cell: str) -> Any:
         return cellagent.offer(self._here, self._session, line, cell)
+
+
+def _run(call: commands.Call) -> Any:
+    try:
+        return commands.run(call)
+    except AiosError:
+        raise
+    except Exception as error:
+        raise failures.unexpected(error) from error
 
 
 def _with_cell(parsed: parser.Parsed, cell: str) -> dict[str, Any]:
