@@ -159,6 +159,7 @@ class ChatRow(msgspec.Struct, frozen=True):
     messages: int
     last: str = ""
     opener: str = ""
+    members: list[str] = []
 
 
 class History(msgspec.Struct, frozen=True):

@@ -182,8 +182,11 @@ GROUPS: Mapping[str, tuple[Command, ...]] = {
         Command(
             "chat", "a chat under the cell (with the concierge)", "panels:chat",
             (Argument("agent", "agent", optional=True),),
-            (Option(("--new",), about="a new conversation, not the latest"),),
-            ("chat echo",),
+            (
+                Option(("--conversation",), "C", "this one, by its id or title, or `last`"),
+                Option(("--new",), about="a new conversation, not the latest"),
+            ),
+            ("chat echo", "chat --conversation last"),
         ),
     ),
     "On the phone": (

@@ -20,6 +20,7 @@ _ROLES = {
     Role.MEMBER: "for somebody who talks to agents that others may use",
     Role.GUEST: "for somebody who reads along",
 }
+_TRIED = {"told once": "that the bot is private"}
 _HALF = 4
 
 
@@ -95,7 +96,16 @@ def people_rows(people: tuple[Person, ...]) -> list[tuple[str, ...]]:
 
 
 def tried_rows(lines: tuple[Line, ...]) -> list[tuple[str, ...]]:
-    return [(when(line.at), line.who, line.what, line.detail) for line in lines]
+    """Who is their number, as among people."""
+    return [
+        (
+            when(line.at),
+            line.who.rpartition(":")[2],
+            line.what,
+            line.detail or _TRIED.get(line.what, ""),
+        )
+        for line in lines
+    ]
 
 
 def when(at_ms: int) -> str:

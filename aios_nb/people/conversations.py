@@ -8,10 +8,11 @@ from typing import Any
 
 from aios_nb.client import SiteClient
 from aios_nb.errors import AiosError, UsageError
-from aios_nb.people.naming import NODE_SHOWN
+from aios_nb.people.naming import NODE_SHOWN, app_of
 
 PAGE = 1000
 _LAST = "last"
+_TOKEN = "token:"  # noqa: S105 - what its id begins with
 
 
 async def find(client: SiteClient, ref: str) -> str:
@@ -39,7 +40,15 @@ def opened_by(row: Mapping[str, Any]) -> str:
     name, _, node = opener.partition("@")
     if name == "owner" and node:
         return "an agent" if row["parent"] else "you"
-    return opener if opener.startswith("token:") else f"node {opener[:NODE_SHOWN]}"
+    if opener.startswith(_TOKEN):
+        return opened_in(row) or opener
+    return f"node {opener[:NODE_SHOWN]}"
+
+
+def opened_in(row: Mapping[str, Any]) -> str:
+    """The chat app where it was opened; empty for all others."""
+    people = row["members"] if row["opener"].startswith(_TOKEN) else ()
+    return next(filter(None, map(app_of, people)), "")
 
 
 async def read(client: SiteClient, conversation: str) -> dict[str, Any]:

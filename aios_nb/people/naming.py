@@ -36,10 +36,16 @@ def came_along(name: str, access: str) -> bool:
     return access == "private" and name in BUILTIN_NAMES
 
 
+_APPS = {"tg": "Telegram"}
+
+
+def app_of(person: str) -> str:
+    """The chat app that somebody is in, such as ``tg:1:2``; empty for everyone else."""
+    return _APPS.get(person.partition(":")[0], "")
+
+
 class Names:
     """The people of chat apps by the names they came in with; where from is always said."""
-
-    _APPS: Mapping[str, str] = {"tg": "Telegram"}
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -51,8 +57,8 @@ class Names:
 
     def called(self, sender_id: str) -> str:
         """That person in a few words; their number if no name was heard."""
-        app = self._APPS.get(sender_id.partition(":")[0])
-        if app is None:
+        app = app_of(sender_id)
+        if not app:
             return one_line(sender_id)
         name = self._names.get(sender_id) or one_line(sender_id.rpartition(":")[2])
         return f"{name} on {app}"

@@ -88,6 +88,19 @@ def test_both_sides_see_both(notebook, api, ada):
     sees(api, ada, "FROM THE NOTEBOOK!")
 
 
+def test_a_chat_window_goes_on_in_what_the_phone_began(notebook, api, ada):
+    ada.says("/chat shout begun on the phone")
+    sees(api, ada, "BEGUN ON THE PHONE!")
+    notebook.run("chat = %aios chat --conversation last")
+    notebook.run("chat.ask('from the window')")
+    sees(api, ada, "FROM THE WINDOW!")
+    listed = notebook.value("aios.node().run(chat.talk.chats)")
+    assert ("begun on the phone", "Telegram") in [(row["title"], row["app"]) for row in listed]
+    chats = notebook.run("%aios chats").shown[-1]["text/html"]
+    assert "Telegram" in chats
+    assert "token:" not in chats
+
+
 def test_a_conversation_of_the_notebook_is_joined_by_a_code(notebook, api):
     notebook.run("%aios ask shout a talk of the notebook")
     talk = notebook.run("%aios telegram pair --role member --conversation last").text
@@ -153,6 +166,11 @@ def test_unloading_ends_it_and_mistakes_are_one_line(notebook: Notebook, api: Bo
     notebook.run("%load_ext aios_nb\nimport os; del os.environ['TELEGRAM_BOT_TOKEN']")
     assert "there is no bot token" in notebook.fail("%aios telegram start")
     assert "did you mean" in notebook.fail("%aios telegram strat")
+    notebook.run(f"os.environ['TELEGRAM_BOT_TOKEN'] = '{api.bot.id}:{'x' * 35}'")
+    refused = notebook.finish(notebook.begin("%aios telegram start"))
+    assert refused.status == "error"
+    assert "token" in refused.error
+    assert "Traceback" not in refused.text + refused.error  # though it came out of a group of tasks
 
 
 def test_the_token_is_in_nothing_that_was_shown_or_kept(notebook: Notebook, api: BotApi):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from aios_nb.errors import UsageError
 from aios_nb.notebook.commands import Call
+from aios_nb.people.conversations import find
 
 
 def chat(call: Call) -> Any:
@@ -13,7 +15,12 @@ def chat(call: Call) -> Any:
     node = call.node()
     if call["agent"]:
         node.card(call["agent"])  # a wrong name is said here, in one line
-    return AgentChat(call.session, call["agent"], new=call["new"])
+    conversation = None
+    if call["conversation"]:
+        if call["new"]:
+            raise UsageError("a new conversation is not that one", hint="leave one of them out")
+        conversation = node.run(lambda: find(node.client, call["conversation"]))
+    return AgentChat(call.session, call["agent"], conversation=conversation, new=call["new"])
 
 
 def hub(call: Call) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from aios_nb.notebook.show import page
 from aios_nb.notebook.show.page import Bundle, dim, dot, esc
 from aios_nb.people.conversations import opened_by
@@ -185,7 +187,7 @@ def _with(row: ChatRow) -> str:
 
 
 def _by(row: ChatRow) -> str:
-    return opened_by({"opener": row.opener, "parent": row.parent}) if row.opener else "you"
+    return opened_by(msgspec.structs.asdict(row)) if row.opener else "you"
 
 
 def rows(found: Rows[object]) -> Bundle:

@@ -148,7 +148,7 @@ class Sheet {
   }
 
   chatRow(row) {
-    const about = [clock(row.at), row.agents.join(", "), row.last].filter(Boolean).join(" · ");
+    const about = [clock(row.at), row.app, row.agents.join(", "), row.last].filter(Boolean).join(" · ");
     const go = () => {
       this.close();
       this.chat.line.say({ type: "open", conversation: row.conversation });

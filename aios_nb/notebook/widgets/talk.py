@@ -20,6 +20,7 @@ from aios_nb.notebook.widgets.contents import MENTION
 from aios_nb.notebook.widgets.errands import Errands
 from aios_nb.notebook.widgets.following import Following
 from aios_nb.notebook.widgets.transcript import RESENT
+from aios_nb.people.conversations import opened_in
 from aios_nb.people.wording import NOTEBOOK, typed, what
 from aios_nb.richtext import one_line
 
@@ -318,12 +319,13 @@ class Talk:
                 "conversation": row["conversation"],
                 "title": one_line(row["title"]) or "nothing said yet",
                 "agents": [agent.partition("@")[0] for agent in row["agents"]],
+                "app": opened_in(row),
                 "last": one_line(row["last"]),
                 "at": row["updated_at"],
                 "current": row["conversation"] == self.here.conversation,
             }
             for row in listed["conversations"]
-            if row["parent"] is None and row["opener"] == self.me
+            if row["parent"] is None and (row["opener"] == self.me or opened_in(row))
         ]
 
     async def rename(self, title: str) -> None:
