@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import secrets
+
 import pytest
 
 from aios_bots.core.box import Box, Word
 from aios_bots.core.desk.refusals import HELLO, WRONG_CODE
 from aios_bots.core.model import Kind, SenderKind
-from aios_bots.core.pairing import CODE_S, FAILURES_PER_BOT, FAILURES_PER_PERSON, Role
+from aios_bots.core.pairing import (
+    CODE_S,
+    FAILURES_PER_BOT,
+    FAILURES_PER_PERSON,
+    Pairing,
+    Role,
+)
 from tests.bots.world import World
 
 
@@ -243,6 +251,17 @@ async def test_words_left_in_the_box_are_done_before_the_next_update(world: Worl
     ana.says("hello")
     await world.quiet()
     assert world.app.texts("5") == ["hello", HELLO]
+
+
+async def test_a_word_whose_bridge_was_killed_over_it_is_done_once_more(world: World) -> None:
+    code, offer = Pairing(world.clock, secrets.token_bytes).offer("77", Role.MEMBER)
+    await world.store.people.keep(offer)
+    Box(world.folder / "box").put(Word(offer=offer))
+    await world.again()
+    world.app.person("5").says(f"/pair {code}")
+    await world.quiet()
+    assert [one.user_id for one in world.bridge.people()] == ["5"]
+    assert not world.store.inbox.aside()
 
 
 async def test_an_update_that_comes_again_does_nothing_new(world: World) -> None:
