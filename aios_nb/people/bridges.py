@@ -62,6 +62,8 @@ def rows(card: Card, *, bridged: bool) -> list[tuple[str, str]]:
         found.append(("uncertain", f"{post.uncertain} messages may not be there"))
     if post.dead:
         found.append(("refused", f"{post.dead} calls were never taken"))
+    if status.again:
+        found.append(("again", f"{status.again} updates came twice; the second did nothing"))
     if status.aside:
         found.append(("aside", f"{status.aside} updates could not be dealt with"))
     found += [("note", note) for note in status.notes]

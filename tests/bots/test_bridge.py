@@ -243,3 +243,16 @@ async def test_updates_of_many_chats_do_not_wait_for_one(world: World) -> None:
     await world.until(lambda: "parrot\nparrot: quick" in world.app.texts("6"))
     owner.says("/status")
     await world.until(lambda: world.is_shown("1", "Paused by the app: 1 chats"))
+
+
+async def test_an_update_that_comes_again_does_nothing_and_is_counted(world: World) -> None:
+    ana = await world.comes_in()
+    conversation = await world.talks(ana)
+    once = ana.says("once")
+    await world.quiet()
+    before, said = world.app.texts("5"), await world.said(conversation)
+    world.app.hand_over_again(once)
+    await world.until(lambda: world.bridge.status().again == 1)
+    await world.quiet()
+    assert world.app.texts("5") == before
+    assert await world.said(conversation) == said

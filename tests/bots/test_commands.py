@@ -243,6 +243,8 @@ async def test_who_history_and_file_are_about_this_conversation(world: World) ->
     await world.quiet()
     assert world.app.messages("5")[-1].files == (b"a picture of a cat",)
     assert (await asked(world, ana, "/file xyz")).startswith("No file here is called xyz.")
+    world.app.caps = msgspec.structs.replace(world.app.caps, file_bytes=5)
+    assert await asked(world, ana, "/file pic") == "picture.txt is too large to be sent here."
 
 
 async def test_leave_ends_it_and_back_undoes_that(world: World) -> None:

@@ -69,6 +69,8 @@ class BridgeStatus(msgspec.Struct, frozen=True):
     """Updates that could not be dealt with."""
     people: int
     places: int
+    again: int = 0
+    """Updates that came a second time, and did nothing."""
     notes: tuple[str, ...] = ()
 
 
@@ -227,6 +229,7 @@ class Bridge:
             len(self.store.inbox.aside()),
             len(self.people()),
             len(self.store.bindings()),
+            self.intake.again,
             tuple(self.adapter.notes),
         )
 

@@ -46,6 +46,8 @@ class Intake:
         self._held = 0
         self._room = asyncio.Event()
         self._room.set()
+        self.again = 0
+        """Updates that came a second time, and did nothing."""
         self.away = ""
         """Why updates wait, in one line: the node does not answer."""
 
@@ -58,6 +60,7 @@ class Intake:
         """Keep these; done when they are safe. Waits while there is too much to do already."""
         await self._room.wait()
         fresh = set(await self._store.inbox.add(batch))
+        self.again += len(batch) - len(fresh)
         for update_id, raw in batch:
             if update_id in fresh:
                 fresh.discard(update_id)

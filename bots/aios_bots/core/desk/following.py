@@ -330,6 +330,9 @@ async def file_by_button(visit: Visit, action: Action) -> None:
 
 def _send(visit: Visit, one: dict[str, Any]) -> None:
     name = cut(one["name"], 100)
+    if one["size"] > visit.office.adapter.caps.file_bytes:
+        visit.say(f"{name} is too large to be sent here.")
+        return
     visit.say("", files=[Attachment(one["sha256"], name, one["mime"], one["size"])])
 
 

@@ -108,7 +108,8 @@ async def status(visit: Visit, _: str) -> None:
     if mute is not None:
         left = max(0.0, mute.until - office.clock())
         page.line(f"Muted for {int(left // _MINUTE_S) + 1} more minutes; /mute off ends it.")
-    page.line(f"On its way out: {post.waiting}, the oldest for {post.lag_s:.0f} s.")
+    if post.waiting > 0:
+        page.line(f"On its way out: {post.waiting}, the oldest for {post.lag_s:.0f} s.")
     here = post.gates.get(visit.place.chat)
     if here is not None:
         page.line(f"The app wants a pause in this chat: {here:.0f} s.")
@@ -118,10 +119,14 @@ async def status(visit: Visit, _: str) -> None:
             page.line(
                 f"Paused by the app: {len(others)} chats, at most {max(others.values()):.0f} s."
             )
-        page.line(
-            f"Perhaps twice there: {post.repeated}; perhaps not there: {post.uncertain};"
-            f" refused: {post.dead}; put aside: {len(office.store.inbox.aside())}."
-        )
+        odd = {
+            "perhaps twice there": post.repeated,
+            "perhaps not there": post.uncertain,
+            "refused by the app": post.dead,
+            "put aside": len(office.store.inbox.aside()),
+        }
+        told = "; ".join(f"{what}: {count}" for what, count in odd.items() if count)
+        page.line(f"Odd so far: {told}." if told else "Everything has arrived.")
         if post.parked:
             page.line(f"Chats that do not want the bot: {len(post.parked)}.")
         people, shown = len(office.store.people.all()), len(office.store.bindings())
