@@ -312,7 +312,7 @@ def _bridging(commands: _Commands) -> None:
         help="what they may do (the first is the owner, then members)",
     )
     pair.add_argument("--agents", metavar="A,B", help="the only agents for them (all)")
-    pair.add_argument("--conversation", metavar="C", help="where it leads")
+    pair.add_argument("--conversation", metavar="C", help="where it leads, or `last`")
     actions.add("people", "telegram:people", "who is paired", node=False)
     actions.add("tried", "telegram:tried", "what people did or tried, the newest first", node=False)
     unpair = actions.add("unpair", "telegram:unpair", "put somebody out", node=False)

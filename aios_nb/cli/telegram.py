@@ -19,9 +19,10 @@ from aios_nb.bridges import telegram as chosen
 from aios_nb.bridges.bot import Bot, Card, meant
 from aios_nb.bridges.serving import Serving
 from aios_nb.cli import output
-from aios_nb.cli.connect import found, home_of
+from aios_nb.cli.connect import found, home_of, talk_to
 from aios_nb.errors import AiosError, NotRunning
 from aios_nb.people import bridges as words
+from aios_nb.people.conversations import find_kept
 
 STOP_WAIT_S = 15.0
 _LOOK_S = 0.1
@@ -92,7 +93,11 @@ def pair(args: argparse.Namespace) -> None:
     role = Role(args.role) if args.role else None
     if not bot.is_bridged:
         output.note("no bridge runs now; start it before the code is used: aios-nb telegram")
-    code = bot.pair(role, _names(args.agents), args.conversation or "")
+    conversation = ""
+    if args.conversation:
+        there = argparse.Namespace(home=args.home, node=_card(bot).node)
+        conversation = talk_to(there, lambda client: find_kept(client, args.conversation))
+    code = bot.pair(role, _names(args.agents), conversation)
     if args.json:
         told = {"code": code.code, "link": code.link, "expires_s": int(code.expires_s)}
         output.show_json({**told, "role": code.role.value})

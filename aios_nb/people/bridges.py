@@ -47,11 +47,11 @@ def rows(card: Card, *, bridged: bool) -> list[tuple[str, str]]:
         ("people", f"{status.people} paired" if status.people else "nobody is paired yet"),
     ]
     if status.places:
-        found.append(("chats", f"{status.places} show a conversation"))
+        found.append(("chats", f"{status.places} with a conversation"))
     if status.waiting_in:
-        found.append(("in", f"{status.waiting_in} updates wait for the node"))
+        found.append(("in", f"{status.waiting_in} waiting for the node"))
     if post.waiting:
-        found.append(("out", f"{post.waiting} calls wait, the oldest for {seconds(post.lag_s)}"))
+        found.append(("out", f"{post.waiting} waiting, the oldest for {seconds(post.lag_s)}"))
     if post.gates:
         longest = seconds(max(post.gates.values()))
         found.append(("paused", f"{len(post.gates)} chats by Telegram, for {longest} at most"))

@@ -34,6 +34,13 @@ async def find(client: SiteClient, ref: str) -> str:
     return str(close[0]["conversation"]) if close else ref
 
 
+async def find_kept(client: SiteClient, ref: str) -> str:
+    """The same for somebody who uses it later: one that is not there is said now."""
+    found = await find(client, ref)
+    await client.call("chat.history", conversation=found, limit=1)
+    return found
+
+
 def opened_by(row: Mapping[str, Any]) -> str:
     """Who opened it: you, one of your agents, a bridge, or another node."""
     opener = str(row["opener"])

@@ -105,6 +105,15 @@ def test_from_a_code_to_an_answer_and_to_the_end(cli, api, phone, word):
     ada.says("/chat echo hello")
     assert "hello" in answered(api, ada, "echo\nhello")
 
+    nowhere = word("pair", "--conversation", "nosuch")
+    assert nowhere.returncode != 0
+    assert len(nowhere.stderr.splitlines()) == 1
+    led = json.loads(word("pair", "--json", "--conversation", "last").stdout)
+    ada.says("/leave")
+    answered(api, ada, "You are out")
+    ada.says(f"/join {led['code']}")
+    answered(api, ada, "You are in the conversation with echo.")
+
     second = json.loads(word("pair", "--json", "--agents", "spell").stdout)
     bob.says(f"/pair {second['code'].lower()}")
     answered(api, bob, "You are in")

@@ -159,6 +159,7 @@ def test_after_a_restart_what_came_meanwhile_is_answered(notebook, api, ada):
 def test_unloading_ends_it_and_mistakes_are_one_line(notebook: Notebook, api: BotApi, ada):
     assert "stopped" in notebook.run("%aios telegram stop").text
     assert "no bridge runs" in notebook.fail("%aios telegram stop")
+    assert "%aios telegram start" in notebook.fail("%aios telegram pair")
     notebook.run("%aios telegram start")
     notebook.run("%unload_ext aios_nb")
     names = "sorted(thread.name for thread in __import__('threading').enumerate())"

@@ -14,7 +14,7 @@ from aios_nb.notebook.show.faces import cell_of
 from aios_nb.notebook.show.progress import waiting
 from aios_nb.notebook.show.results import Note, Status, Table
 from aios_nb.people import bridges as words
-from aios_nb.people.conversations import find
+from aios_nb.people.conversations import find_kept
 
 _NONE = "start one: %aios telegram start"
 
@@ -54,12 +54,15 @@ def _status(bot: Bot) -> Status:
 
 
 def pair(call: Call) -> Code:
+    bot = _bot(call)
+    if not bot.is_bridged:  # whose name is not known, so that there would be nothing to scan
+        raise NotRunning("no bridge runs", hint=_NONE)
     role = Role(call["role"]) if call["role"] else None
     conversation = ""
     if call["conversation"]:
         node = call.node()
-        conversation = node.run(lambda: find(node.client, call["conversation"]))
-    return _bot(call).pair(role, call["agents"] or (), conversation)
+        conversation = node.run(lambda: find_kept(node.client, call["conversation"]))
+    return bot.pair(role, call["agents"] or (), conversation)
 
 
 def people(call: Call) -> Table:
@@ -107,7 +110,12 @@ def _home(call: Call) -> Home:
 def _bot(call: Call) -> Bot:
     home = _home(call)
     here = [account for account, one in thread.bridges.items() if one.running]
-    return Bot(home, here[0]) if len(here) == 1 else meant(home, chosen.account(home))
+    if len(here) == 1:
+        return Bot(home, here[0])
+    try:
+        return meant(home, chosen.account(home))
+    except NotRunning as error:
+        raise NotRunning(error.message, hint=_NONE) from None
 
 
 def _card(bot: Bot) -> Card:
