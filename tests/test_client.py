@@ -783,6 +783,41 @@ def test_a_reader_too_far_behind_starts_again_where_it_is(monkeypatch: pytest.Mo
     run(work())
 
 
+def test_what_comes_while_a_reader_catches_up_does_not_hide_what_it_missed(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(flows, "EVENTS_HELD_MAX", 5)
+    sockets: list[web.WebSocketResponse] = []
+
+    async def watch(_site: Site, socket: web.WebSocketResponse, call: dict[str, Any]) -> None:
+        begin = call["params"].get("after", 0)
+        await answer(socket, call, {"watch": f"w{begin}"})
+        for seq in range(begin + 1, 13 if sockets else 8):
+            await event(socket, f"w{begin}", seq)
+        sockets.append(socket)
+
+    async def more(_site: Site, socket: web.WebSocketResponse, call: dict[str, Any]) -> None:
+        for seq in range(8, 13) if call["params"] else ():
+            await event(socket, "w0", seq)
+        await answer(socket, call, 1)
+
+    async def work() -> None:
+        async with (
+            a_site(chat_watch=watch, node_info=more) as site,
+            await RemoteClient.connect(site.run_info()) as client,
+        ):
+            flow = client.notices("chat.watch", conversation="c1")
+            await flow.result()
+            await client.call("node.info")  # seven have arrived, five were kept
+            events = aiter(flow)
+            seen = [(await anext(events))["seq"] for _ in range(3)]
+            await client.call("node.info", more=True)
+            seen += [(await anext(events))["seq"] for _ in range(9)]
+            assert seen == list(range(1, 13))
+
+    run(work())
+
+
 def agent(name: str, about: str = "") -> dict[str, Any]:
     return {"id": f"{name}@n", "name": name, "about": about, "live": True}
 

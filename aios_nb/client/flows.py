@@ -239,8 +239,8 @@ class Watch(_RemoteFlow):
         self._leave()
 
     def take(self, params: dict[str, Any]) -> None:
-        if len(self._events) >= EVENTS_HELD_MAX:
-            self._overrun = True
+        if self._overrun or len(self._events) >= EVENTS_HELD_MAX:
+            self._overrun = True  # until all is read: what comes after a gap would hide it
             return
         self._events.append(params)
         self.wake()
