@@ -14,8 +14,12 @@ from aios_nb.schema import STEPS
 log = logging.getLogger("aios_nb.store")
 
 
+CACHE_KIB = 16_384
+"""Pages that each connection holds in memory."""
+
+
 def open_database(
-    path: Path, steps: Sequence[str] | None = None
+    path: Path, steps: Sequence[str] | None = None, cache_kib: int = CACHE_KIB
 ) -> tuple[sqlite3.Connection, sqlite3.Connection]:
     """The connection that writes, and one that only reads.
 
@@ -23,11 +27,13 @@ def open_database(
     """
     with contextlib.ExitStack() as opened:
         try:
-            writer = opened.enter_context(contextlib.closing(_connect(path)))
+            writer = opened.enter_context(contextlib.closing(_connect(path, cache_kib)))
             path.chmod(0o600)
             _choose_journal(writer, path)
             _migrate(writer, path, STEPS if steps is None else steps)
-            reader = opened.enter_context(contextlib.closing(_connect(path, read_only=True)))
+            reader = opened.enter_context(
+                contextlib.closing(_connect(path, cache_kib, read_only=True))
+            )
             reader.execute("SELECT count(*) FROM meta").fetchone()
         except sqlite3.DatabaseError as error:
             raise HomeError(
@@ -38,7 +44,7 @@ def open_database(
     return writer, reader
 
 
-def _connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+def _connect(path: Path, cache_kib: int, *, read_only: bool = False) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}",
         uri=True,
@@ -50,7 +56,7 @@ def _connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA temp_store=MEMORY")
         connection.execute("PRAGMA mmap_size=0")
-        connection.execute("PRAGMA cache_size=-16384")
+        connection.execute(f"PRAGMA cache_size=-{cache_kib}")
     except BaseException:
         connection.close()  # not a database at all
         raise

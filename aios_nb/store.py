@@ -32,7 +32,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
-from aios_nb.database import open_database
+from aios_nb.database import CACHE_KIB, open_database
 from aios_nb.errors import Busy
 
 log = logging.getLogger("aios_nb.store")
@@ -146,9 +146,11 @@ class Store:
         self._closed = False
 
     @classmethod
-    def open(cls, path: Path, steps: Sequence[str] | None = None) -> Store:
+    def open(
+        cls, path: Path, steps: Sequence[str] | None = None, cache_kib: int = CACHE_KIB
+    ) -> Store:
         """The database at ``path``, made or brought up to date; ``steps``: with other tables."""
-        return cls(path, *open_database(path, steps))
+        return cls(path, *open_database(path, steps, cache_kib))
 
     # Writing -------------------------------------------------------------------------
 

@@ -345,8 +345,8 @@ def test_without_wal_the_rollback_journal_is_used(
 ) -> None:
     connect = database._connect
 
-    def without_wal(path: Path, *, read_only: bool = False) -> Any:
-        connection = connect(path, read_only=read_only)
+    def without_wal(path: Path, cache_kib: int, *, read_only: bool = False) -> Any:
+        connection = connect(path, cache_kib, read_only=read_only)
 
         def deny(action: int, first: str | None, second: str | None, *_: object) -> int:
             wants_wal = action == sqlite3.SQLITE_PRAGMA and first == "journal_mode"

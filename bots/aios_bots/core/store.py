@@ -25,6 +25,8 @@ from aios_bots.core.schema import STEPS
 from aios_bots.core.steps import Steps
 from aios_nb.store import Store, Tx
 
+CACHE_KIB = 2048
+"""What a bridge looks at is new: more would only grow with all that was ever sent."""
 _BINDING = "account, chat, topic, conversation, agent, mode, last_seq, parked"
 
 
@@ -75,7 +77,7 @@ class BotStore:
     @classmethod
     def open(cls, path: Path, account: str, clock: Callable[[], float] = time.time) -> BotStore:
         """The database at ``path``, made or brought up to date."""
-        return cls(Store.open(path, STEPS), account, clock)
+        return cls(Store.open(path, STEPS, CACHE_KIB), account, clock)
 
     async def close(self) -> None:
         await self._store.close()
