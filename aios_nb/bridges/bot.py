@@ -27,6 +27,8 @@ from aios_nb.private import read_private, replace_private
 
 CLAIM_WAIT_S = 5.0
 """A kernel that restarts has let go of its bot by then."""
+STOP_WAIT_S = 15.0
+"""What is on its way out goes, for a moment."""
 _RETRY_S = 0.05
 _CARD_MAX_BYTES = 4 << 20
 _PREFIX = "telegram-"
@@ -147,6 +149,15 @@ class Bot:
     def stop(self) -> None:
         """Ask the program that bridges it to end that."""
         self.box.put(Word(stop=True))
+
+    def has_ended(self, wait_s: float = STOP_WAIT_S) -> bool:
+        """Whether nobody bridges it any more, within a while."""
+        until = time.monotonic() + wait_s
+        while self.is_bridged:
+            if time.monotonic() > until:
+                return False
+            time.sleep(_RETRY_S)
+        return True
 
 
 def first_role(people: Iterable[Person]) -> Role:

@@ -8,7 +8,6 @@ import json
 import logging
 import signal
 import sys
-import time
 
 import msgspec
 
@@ -23,9 +22,6 @@ from aios_nb.cli.connect import found, home_of, talk_to
 from aios_nb.errors import AiosError, NotRunning
 from aios_nb.people import bridges as words
 from aios_nb.people.conversations import find_kept
-
-STOP_WAIT_S = 15.0
-_LOOK_S = 0.1
 
 
 def run(args: argparse.Namespace) -> None:
@@ -152,11 +148,8 @@ def stop(args: argparse.Namespace) -> None:
     if not bot.is_bridged:
         raise NotRunning("no bridge runs", hint="start one: aios-nb telegram")
     bot.stop()
-    until = time.monotonic() + STOP_WAIT_S
-    while bot.is_bridged:
-        if time.monotonic() > until:
-            raise AiosError("the bridge does not stop", hint="see aios-nb telegram status")
-        time.sleep(_LOOK_S)
+    if not bot.has_ended():
+        raise AiosError("the bridge does not stop", hint="see aios-nb telegram status")
     if args.json:
         output.show_json({"account": bot.account, "state": "stopped"})
     else:

@@ -7,7 +7,7 @@ from aios_bots.core.pairing import Role
 from aios_nb.bridges import telegram as chosen
 from aios_nb.bridges import thread
 from aios_nb.bridges.bot import Bot, Card, meant
-from aios_nb.errors import NotRunning
+from aios_nb.errors import AiosError, NotRunning
 from aios_nb.home import Home
 from aios_nb.notebook.commands import Call
 from aios_nb.notebook.show.faces import cell_of
@@ -98,7 +98,9 @@ def stop(call: Call) -> Note:
         if not bot.is_bridged:
             raise NotRunning("no bridge runs", hint=_NONE)
         bot.stop()
-        return Note("the program that bridges the bot was asked to end that")
+        with waiting(cell_of(call.shell), "waiting for the program that bridges the bot"):
+            if not bot.has_ended():
+                raise AiosError("the bridge does not stop", hint="see %aios telegram status")
     return Note("the bridge is stopped; what comes meanwhile waits at Telegram")
 
 
