@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib.util
+import sqlite3
 import statistics
 import tempfile
 import time
@@ -207,7 +208,7 @@ class Measuring:
         self.raw["paced"] = [(call.at - times[0], call.chat) for call in calls]
         return [
             Row(
-                line=f"{len(words_of(calls)):,} answers at Telegram's pace",
+                line=f"{total:,} answers at Telegram's pace",
                 figures={
                     "per s": figure(rate, 1),
                     "most in 1 s": str(everywhere),
@@ -280,10 +281,6 @@ class Measuring:
         ]
 
 
-def words_of(calls: Sequence[Call]) -> list[Call]:
-    return [call for call in calls if call.method == "sendMessage"]
-
-
 def most(times: Sequence[float], window: float) -> int:
     """How many there are in the fullest stretch of so many seconds."""
     first, found = 0, 0
@@ -301,11 +298,8 @@ def _within(line: str, times: Times, most_ms: float) -> Row:
 
 def _fill(path: Path, rows: int) -> None:
     """Updates that were dealt with in the last days."""
-    from contextlib import closing
-    from sqlite3 import connect
-
     at = int(time.time() * 1000)
-    with closing(connect(path)) as db, db:
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
         db.executemany(
             "INSERT OR IGNORE INTO inbox (account, update_id, at, raw, state)"
             " VALUES (?, ?, ?, '', 'done')",

@@ -33,7 +33,7 @@ HELD: dict[str, tuple[str, dict[str, bool]]] = {
 ALL = ("fetched", "stored", "posted", "sending", "sent", "during the edit")
 """One for each stage."""
 MORE = (*FROM_WITHIN, *HELD)
-SETTLE_S = 120.0
+SETTLE_S = 60.0
 
 
 @dataclass
