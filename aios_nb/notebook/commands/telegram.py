@@ -69,7 +69,7 @@ def people(call: Call) -> Table:
     card = _card(_bot(call))
     return Table(
         f"{len(card.people)} paired with {words.name_of(card)}",
-        "%aios telegram unpair ID puts one out",
+        f"%aios telegram {'unpair ID puts one out' if card.people else 'pair makes a code'}",
         words.PEOPLE_HEAD,
         words.people_rows(card.people),
     )
@@ -79,7 +79,7 @@ def tried(call: Call) -> Table:
     card = _card(_bot(call))
     return Table(
         f"What was tried at {words.name_of(card)}",
-        "the newest first",
+        "the newest first" if card.tried else "nothing yet",
         words.TRIED_HEAD,
         words.tried_rows(card.tried),
     )

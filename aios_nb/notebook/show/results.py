@@ -16,6 +16,8 @@ from aios_nb.site import Info
 
 _SIGNS = {Health.OK: ("✓", "ok-t"), Health.WARN: ("⚠", "warn-t"), Health.FAIL: ("✗", "bad-t")}
 _LABEL = 10
+_WHOLE = 16
+"""Characters of a word that is not broken: the number of a person has fewer."""
 
 
 class Note(str):  # noqa: SLOT000 - a text, with a face of its own
@@ -55,11 +57,18 @@ class Table(msgspec.Struct, frozen=True):
 
 
 def framed(said: Table) -> Bundle:
-    body = page.table([[page.free(esc(cell)) for cell in row] for row in said.rows], said.head)
+    body = page.table([[_cell(cell) for cell in row] for row in said.rows], said.head)
     head = [one_line(title) for title in said.head]
     text = [one_line(said.title), *table_lines(head, said.rows, room=line_room())]
     shown = page.panel(said.title, said.about, body if said.rows else "")
-    return page.bundle(shown, "\n".join(text if said.rows else text[:1]))
+    about = [f"{text[0]}: {one_line(said.about)}" if said.about else text[0]]
+    return page.bundle(shown, "\n".join(text if said.rows else about))
+
+
+def _cell(text: str) -> str:
+    """On a narrow page only long words are broken."""
+    is_short = all(len(word) <= _WHOLE for word in text.split())
+    return esc(text) if is_short else page.free(esc(text))
 
 
 def note(said: Note) -> Bundle:
