@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from aios_bots.core.pacing import Rates
 from aios_nb.bench.botserver import ACCOUNT, NAME, BotServer, Call, now
 from aios_nb.bench.phones import GROUP, RESTED_S, Phones, chats, node_at
 from aios_nb.bench.ratios import order
@@ -39,8 +40,9 @@ RESTARTS = 3
 
 RELAY_MS, ECHO_MS, OTHERS_MS = 30.0, 100.0, 100.0
 BACKLOG_PER_S = 100.0
-PACED_PER_S = 24.5
-"""Of 25: the edges of a window are not full."""
+PACE = Rates().all_per_s
+PACED_PER_S = 24.0
+"""Of 25: each turn comes a little later than it might, and is counted from then."""
 ALL_IN_1_S, CHAT_IN_10_S, GROUP_IN_60_S = 30, 13, 20
 """What Telegram allows; of a private chat one a second, after a burst of three."""
 RESTART_S = 2.0
@@ -174,7 +176,7 @@ class Measuring:
         seconds = int(self.window(PACED_S, QUICK_PACED_S))
         people = chats(PACED_CHATS)
         server = self.phones.server
-        total = 25 * seconds
+        total = PACE * seconds
 
         async def flood() -> list[Call]:
             words: list[str] = []
@@ -199,8 +201,8 @@ class Measuring:
             calls = self.on_loop(flood)
         times = [call.at for call in calls]
         # The last ones are those of single chats, which may have one a second.
-        whole = [at for at in times if at <= times[0] + 0.9 * total / 25]
-        rate = (len(whole) - 25) / (whole[-1] - whole[0])  # the first ones go at once
+        whole = [at for at in times if at <= times[0] + 0.9 * seconds]
+        rate = (len(whole) - PACE) / (whole[-1] - whole[0])  # the first ones go at once
         chat = max(most([call.at for call in calls if call.chat == one], 10.0) for one in people)
         group = most([call.at for call in calls if call.chat == GROUP], 60.0)
         everywhere = most(times, 1.0)
