@@ -66,7 +66,7 @@ clean:  ## Remove the virtual environment and caches
 
 # A stamp is written last, so an interrupted set-up starts again, and a changed pyproject.toml installs again.
 $(VENV)/.lab: pyproject.toml $(VENV)/.pip
-	$(BIN)/python -m pip install --quiet --editable '.[lab]'
+	$(BIN)/python -m pip install --quiet --editable '.[lab,telegram]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.pip

@@ -112,6 +112,7 @@ class Send(Params, frozen=True):
     files: list[FileRef] = []
     wait: bool = True
     deadline_s: Deadline = DEADLINE_DEFAULT_S
+    sender: SenderId | None = None
 
 
 class Stream(Params, frozen=True):

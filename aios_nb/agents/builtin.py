@@ -189,7 +189,7 @@ def _make_concierge(
             )
         best = fit[0]
         said = "For that I would ask:" if len(fit) > 1 else "For that I know one agent:"
-        how = f"Ask it with `aios-nb ask {best.name} …`, or in Python `node.ask({best.id!r}, …)`."
+        how = f"In a chat write `@{best.name} …`; in a notebook `%aios ask {best.name} …`."
         lines = "\n".join(_line(row) for row in fit)
         return f"{said}\n\n{lines}\n\n{how}", {"agents": [_brief(row) for row in fit]}
 

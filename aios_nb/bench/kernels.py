@@ -49,8 +49,12 @@ class Notebook:
         return "".join(printed)
 
     def begin(self, code: str) -> None:
-        """Start a cell and do not wait for it."""
-        self._client.execute(code)
+        """Start a cell; it runs when this returns. An interrupt before that would be for nobody."""
+        wanted = self._client.execute(f"print('begun', flush=True)\n{code}")
+        while True:
+            message = self._client.get_iopub_msg(timeout=CELL_S)
+            if message["msg_type"] == "stream" and message["parent_header"]["msg_id"] == wanted:
+                return
 
     def interrupt(self) -> None:
         self._manager.interrupt_kernel()

@@ -125,10 +125,15 @@ class Bot:
         self, role: Role | None = None, agents: Iterable[str] = (), conversation: str = ""
     ) -> Code:
         """A code that lets somebody in. Without a role: the owner first, then members."""
+        agents = tuple(agents)
+        if agents and role is Role.OWNER:
+            raise UsageError("an owner reaches all agents", hint="leave --agents out, or --role")
         card = self.card()
-        known = card.people if card is not None else ()
-        first = role is None and first_role(known) is Role.OWNER
-        role = role or first_role(known)
+        usual = first_role(card.people if card is not None else ())
+        if agents:  # then it is for somebody else
+            usual = Role.MEMBER
+        first = role is None and usual is Role.OWNER
+        role = role or usual
         pairing = Pairing(time.time, secrets.token_bytes)
         code, offer = pairing.offer(
             self.account, role, agents=agents, conversation=conversation, first=first

@@ -165,7 +165,7 @@ class Talking(Room):
             conversation = self.log.visible(params.conversation, principal)
         return Request(
             principal,
-            self.voice(principal),
+            self.voice(principal, params.sender if isinstance(params, p.Send) else None),
             (await self.find(params.agent, principal),),
             params.text,
             params.data,

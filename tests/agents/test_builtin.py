@@ -117,7 +117,7 @@ def test_concierge_recommends_with_id_reason_and_how_to_ask_but_never_itself(wit
         run.rows = [row("concierge"), row("adder", "Adds\n# numbers\x1b", "says numbers"), row("b")]
         outcome = await house.ask("concierge", "sum up numbers", run)
         assert f"- `adder@{NODE}`: Adds # numbers (says numbers)" in outcome.text
-        assert f"node.ask('adder@{NODE}'" in outcome.text
+        assert "In a chat write `@adder …`" in outcome.text
         assert "concierge" not in outcome.text
         assert [a["id"] for a in outcome.data["agents"]] == [f"adder@{NODE}", f"b@{NODE}"]
 

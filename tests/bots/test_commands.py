@@ -62,7 +62,7 @@ async def test_help_in_a_group_leaves_out_what_is_not_for_there(world: World) ->
 async def test_id_says_ones_number(world: World) -> None:
     ana = await world.comes_in()
     said = await asked(world, ana, "/id")
-    assert said == "Your number: 5, you are member.\nThis chat: 5"
+    assert said == "Your number: 5, you are a member.\nThis chat: 5"
 
 
 async def test_agents_lists_those_one_may_talk_to(world: World) -> None:
@@ -127,7 +127,8 @@ async def test_chat_begins_a_conversation_with_or_without_words(world: World) ->
     assert (await asked(world, ana, "/chat diary")).startswith("No agent is called diary.")
     ana.says("/chat parrot hello there")
     await world.until(lambda: "parrot\nparrot: hello there" in world.app.texts("5"))
-    assert "You talk to parrot now. Just write." in world.app.texts("5")
+    assert "You talk to parrot now." in world.app.texts("5")
+    assert (await asked(world, ana, f"/chat {'x' * 300}")).startswith("No agent is called xxx")
     assert len(await world.conversations()) == 1
 
 
@@ -145,7 +146,8 @@ async def test_new_begins_again_with_the_same_agent(world: World) -> None:
     ana = await world.comes_in()
     assert (await asked(world, ana, "/new")).startswith("With whom?")
     first = await world.talks(ana)
-    assert await asked(world, ana, "/new") == "You talk to parrot now. Just write."
+    begun = "You talk to parrot now. A new conversation: just write."
+    assert await asked(world, ana, "/new") == begun
     found = world.store.binding(world.app.place("5", ""))
     assert found is not None
     assert found.conversation != first
@@ -210,6 +212,18 @@ async def test_join_says_when_a_code_leads_nowhere(world: World) -> None:
     code = (await world.bridge.pair()).code
     assert (await asked(world, ana, f"/join {code}")).startswith("That code leads to no")
     assert (await asked(world, ana, "/join 0000-0000")).startswith("That code is not good")
+
+
+async def test_join_and_watch_take_the_number_in_the_list(world: World) -> None:
+    ana = await world.comes_in()
+    first = await world.talks(ana)
+    second = await world.talks(ana, "writer")
+    listed = await asked(world, ana, "/chats")
+    number = listed[: listed.index(first)].count("\n") // 2
+    assert (await asked(world, ana, f"/join {number}")).startswith("You are in")
+    assert world.store.bindings(first)
+    assert not world.store.bindings(second)
+    assert (await asked(world, ana, "/join 9")).startswith("That conversation is not there")
 
 
 async def test_who_history_and_file_are_about_this_conversation(world: World) -> None:

@@ -329,8 +329,19 @@ async def test_a_reply_to_a_person_says_to_what_and_one_to_an_agent_calls_it(
     answer = next(one for one in world.app.messages("-9") if "host heard" in one.text)
     ana.says("and now?", group, reply_to=answer.id)
     await world.quiet()
-    said = [text for _, text in await world.said(conversation)]
-    assert f"@host@{world.voices.node_id} and now?" in said
+    await world.until(lambda: world.app.texts("-9")[-1].endswith("host heard: parrot: and now?"))
+
+
+async def test_a_message_to_one_agent_comes_to_it_without_its_name(world: World) -> None:
+    ana = await world.comes_in()
+    conversation = await world.talks(ana, "writer")
+    ana.says("@parrot 3 and 4")
+    await world.until(lambda: world.app.texts("5")[-1] == "parrot\nparrot: 3 and 4")
+    assert await world.said(conversation) == [("lo:77:5", "3 and 4"), ("parrot", "parrot: 3 and 4")]
+    world.stage.write("heard", None)
+    ana.says("@nobody is just text")
+    await world.until(lambda: world.app.texts("5")[-1] == "writer\nheard")
+    assert ("lo:77:5", "@nobody is just text") in await world.said(conversation)
 
 
 # Both sides ----------------------------------------------------------------------------------

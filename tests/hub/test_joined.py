@@ -13,6 +13,8 @@ from aios_nb.errors import NoSuchAgent
 from tests.sites import TestSite
 
 Make = Callable[..., TestSite]
+ALONE = {"gossip": False, "dht": False}
+"""Nothing is spread: each node knows what those tell that it joined."""
 
 
 async def adder(text: str) -> str:
@@ -112,9 +114,9 @@ def test_a_node_shows_whom_it_joined(make: Make) -> None:
 
 
 def test_an_agent_of_a_third_node_is_not_told_of(make: Make) -> None:
-    carol = make("carol", adder)
-    bob = make("bob", join=(carol,))
-    alice = make("alice", join=(bob,))
+    carol = make("carol", adder, **ALONE)
+    bob = make("bob", join=(carol,), **ALONE)
+    alice = make("alice", join=(bob,), **ALONE)
     assert bob.call("agents.card", agent="adder")["card"]["id"] == f"adder@{carol.node.node_id}"
     with pytest.raises(NoSuchAgent):
         alice.call("agents.card", agent="adder")

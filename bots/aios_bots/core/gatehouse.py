@@ -24,7 +24,7 @@ AT_ONCE = 32
 """Calls that are out at the same time."""
 AT_ONCE_CHAT = 4
 """Of those, for one chat."""
-SPARE = 4
+SPARE = 3
 """So many more than its rate may reach an app in a second, after a stretch in which nothing did."""
 REFUSED_IN_A_ROW = 3
 """So many chats that want a pause, and none that takes anything: the app means the whole bot, and

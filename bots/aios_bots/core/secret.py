@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 from weakref import WeakSet
 
-from aios_nb.errors import UsageError
+from aios_nb.errors import AiosError, UsageError
 
 MASK = "TOKEN"
 NOISY = ("httpx", "httpcore", "telegram", "telegram.ext")
@@ -92,7 +92,7 @@ def load(environ: Mapping[str, str], file: Path | None = None) -> Secret:
     try:
         mode = file.stat().st_mode
         if mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise UsageError(f"others can read {file.name}", hint=f"chmod 600 {file.name}")
+            raise UsageError(f"others can read {file.name}", hint=f"chmod 600 {file}")
         with file.open("rb") as opened:
             text = opened.read(_FILE_MAX_BYTES).decode("ascii", "replace")
     except OSError as error:
@@ -115,6 +115,8 @@ def scrubbed(text: str) -> str:
 def described(error: BaseException) -> str:
     """What an exception says, for people: without a token, in one line."""
     said = " ".join(scrubbed(str(error)).split())
+    if isinstance(error, AiosError) and said:  # one of ours is a sentence
+        return said
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 

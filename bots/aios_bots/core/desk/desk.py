@@ -28,7 +28,7 @@ BUSY_S = 20.0
 """For so long a message waits for a busy node; then its writer is told."""
 ADMITTED_HELD = 4096
 LIGHT_PER_MIN, LIGHT_BURST = 90, 20
-"""Buttons, reactions and searches as one types."""
+"""Buttons, reactions and searches as one types; and all that the owner sends."""
 MOVED = "moved:"
 """How the ``data`` of a membership begins when the chat has another id, which follows."""
 GREETED = "told once"
@@ -99,6 +99,7 @@ class Desk:
         self._office = Office(store, voices, postman, showing, adapter, pairing, clock)
         self._flood = flood
         self._light = Flood(clock, per_min=LIGHT_PER_MIN, burst=LIGHT_BURST)
+        self._owners = Flood(clock, per_min=LIGHT_PER_MIN, burst=LIGHT_BURST)
         self._admitted: dict[str, float] = {}
         """Updates that were let through, and when: trying again is not sending again."""
 
@@ -116,16 +117,17 @@ class Desk:
         if incoming.kind in _SPOKEN:
             await self._let_in(incoming.place.chat)  # who speaks to the bot has not blocked it
         if ruling.act in {Act.TAKE, Act.REFUSE} and incoming.kind is not Kind.MEMBERSHIP:
-            ruling = self._in_time(incoming, ruling)
+            ruling = self._in_time(incoming, ruling, role)
         await self._note(visit, ruling)
         await self._act(visit, ruling)
         await visit.flush()
 
-    def _in_time(self, incoming: Incoming, ruling: Ruling) -> Ruling:
-        """The same, unless the person sends more than is good."""
+    def _in_time(self, incoming: Incoming, ruling: Ruling, role: Role | None) -> Ruling:
+        """The same, unless the person sends more than is good. The owner may try things out."""
         if incoming.key in self._admitted:
             return ruling
-        flood = self._light if incoming.kind in _LIGHT else self._flood
+        flood = self._owners if role is Role.OWNER else self._flood
+        flood = self._light if incoming.kind in _LIGHT else flood
         slowed = flood.rule(incoming, at=incoming.at)
         if slowed is not None:
             return slowed

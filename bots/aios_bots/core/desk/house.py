@@ -137,7 +137,8 @@ async def status(visit: Visit, _: str) -> None:
 
 
 async def id_(visit: Visit, _: str) -> None:
-    page = Page("Your number: ", code(visit.incoming.sender.id), f", you are {visit.role.value}.")
+    what = "the owner" if visit.is_owner else f"a {visit.role.value}"
+    page = Page("Your number: ", code(visit.incoming.sender.id), f", you are {what}.")
     page.line("This chat: ", code(visit.place.chat))
     if visit.place.topic:
         page.line("This topic: ", code(visit.place.topic))

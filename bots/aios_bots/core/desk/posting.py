@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from aios_bots.core.adapter import CallError, Flooded, NotTaken, Unsure
@@ -11,12 +12,13 @@ from aios_bots.core.flood import FILE_MAX_BYTES
 from aios_bots.core.model import Attachment, Incoming
 from aios_bots.core.store import Binding, Shown
 from aios_nb.client import put_file
-from aios_nb.errors import InvalidParams
+from aios_nb.errors import InvalidParams, NoSuchAgent
 from aios_nb.richtext import one_line
 
 TURN_S = 3600.0
 """How long an agent may take; people answer its questions from their pockets."""
 FILES_MAX = 16
+_LEADING = re.compile(r"\s*@([a-z0-9][a-z0-9_-]{0,47}(?:@[a-z2-7]{12,32})?)\s+(\S.*)", re.DOTALL)
 
 
 async def post(visit: Visit, incoming: Incoming, binding: Binding) -> None:
@@ -45,16 +47,17 @@ async def _said(
         await _brought_in(visit, talk)
     # Before it is said: whoever shows the conversation must know that this place has it.
     await store.show(place, incoming.msg_id, Shown(talk, incoming.key))
+    params = {
+        "conversation": talk,
+        "sender": incoming.person,
+        "message_id": incoming.key,
+        "files": files,
+        "deadline_s": TURN_S,
+    }
     try:
-        made = await visit.client.call(
-            "chat.post",
-            conversation=talk,
-            text=text,
-            sender=incoming.person,
-            message_id=incoming.key,
-            files=files,
-            deadline_s=TURN_S,
-        )
+        made = await _to_one(visit, text, params)
+        if made is None:
+            made = await visit.client.call("chat.post", text=text, **params)
     except InvalidParams as error:
         now = store.binding(place)
         here = now is not None and now.conversation == talk
@@ -64,6 +67,27 @@ async def _said(
     await visit.office.showing.reply_begun(
         place, visit.client, made["message_id"], made["replies"], talk
     )
+
+
+async def _to_one(visit: Visit, text: str, params: dict[str, Any]) -> dict[str, Any] | None:
+    """Words behind a single @name are for that agent alone, without the name; None: there is none.
+
+    As in a notebook's chat. An @ that names nobody is just text.
+    """
+    found = _LEADING.fullmatch(text)
+    if found is None or rights.mentions(found[2]):
+        return None
+    page = await visit.client.call("chat.history", conversation=params["conversation"], limit=1)
+    own = [one for one in page["agents"] if one.partition("@")[0] == found[1]]
+    agent = own[0] if own else found[1]
+    try:
+        made = await visit.client.call(
+            "chat.send", agent=agent, text=found[2], wait=False, **params
+        )
+    except NoSuchAgent:
+        return None
+    replies = [{"agent": agent, "reply_id": made["reply_id"]}]
+    return {"message_id": made["message_id"], "replies": replies}
 
 
 async def _answered(visit: Visit, incoming: Incoming, talk: str, text: str) -> bool:

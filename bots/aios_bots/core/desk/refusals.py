@@ -28,7 +28,7 @@ REFUSALS: dict[Reason, str] = {
     Reason.READ_ONLY: "You can read here, not write. Ask the owner for a code that lets you write.",
     Reason.OWNER_ONLY: "Only the owner can do that.",
     Reason.PRIVATE_ONLY: "Please say that to me in a private chat.",
-    Reason.TOO_FAST: "Slow down, please: this and what follows too fast is not passed on.",
+    Reason.TOO_FAST: "Slow down, please: that was too fast for me, and I did not take it.",
     Reason.TOO_LONG: "That is too long for one message: send it as a file, or in parts.",
     Reason.TOO_LARGE: "That file is too large: 20 MB is the most.",
 }

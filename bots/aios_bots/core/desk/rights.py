@@ -26,6 +26,9 @@ ID_PREFIX_MIN = 6
 _MENTION = re.compile(r"(?<![^\s(\[{,;:!?\"'])@([a-z0-9][a-z0-9_-]{0,47}(?:@[a-z2-7]{12,32})?)")
 """As a node reads it."""
 
+_NUMBER = re.compile(r"[1-9][0-9]?")
+_REF = re.compile(r"[a-z0-9][a-z0-9_-]{0,47}(?:@[a-z2-7]{1,32})?")
+
 # Agents ----------------------------------------------------------------------------------------
 
 
@@ -51,7 +54,7 @@ def meant(visit: Visit, ref: str) -> str:
     """How the node knows the agent that somebody typed. Raises ``NoSuchAgent``."""
     typed = ref.strip().removeprefix("@").lower()
     person = visit.person
-    if person is None or not typed:
+    if person is None or not _REF.fullmatch(typed):
         raise NoSuchAgent(f"no such agent: {ref}", near=[])
     if visit.is_owner or not person.agents:
         return typed
@@ -161,11 +164,17 @@ def _sees(visit: Visit, row: Row, by_id: dict[str, Row]) -> bool:
 
 
 async def conversation(visit: Visit, ref: str) -> Row:
-    """The one with that id, or whose id begins so. Raises ``InvalidParams`` if there is none."""
+    """The one with that id, or whose id begins so, or which has that number in the list.
+
+    Raises ``InvalidParams`` if there is none.
+    """
     typed = ref.strip()
+    rows = await conversations(visit)
+    if _NUMBER.fullmatch(typed) and int(typed) <= len(rows):
+        return rows[int(typed) - 1]
     found = [
         row
-        for row in await conversations(visit)
+        for row in rows
         if row["conversation"] == typed
         or (len(typed) >= ID_PREFIX_MIN and row["conversation"].startswith(typed))
     ]

@@ -25,13 +25,14 @@ async def chat(visit: Visit, rest: str) -> None:
     """``/chat NAME [TEXT]``: a new conversation with that agent, and the first words in it."""
     name, text = quoting.named(rest)
     if not name:
-        await suggest(visit, "Whom do you want to talk to? Such as: /chat NAME")
+        await suggest(visit, "Whom do you want to talk to? Choose one, or write /chat and a name.")
         return
     if not places.may_rebind(visit):
         visit.say("Only the owner says whom this group talks to.")
         return
-    binding = await _begin(visit, rights.meant(visit, name))
-    if text or visit.incoming.files:
+    said = bool(text or visit.incoming.files)
+    binding = await _begin(visit, rights.meant(visit, name), "" if said else " Just write.")
+    if said:
         await visit.flush()  # before the answer
         await message(visit, visit.incoming, binding)
 
@@ -55,16 +56,16 @@ async def new(visit: Visit, _: str) -> None:
     if not agent:
         await suggest(visit, "With whom? Choose one, or /chat NAME.")
         return
-    await _begin(visit, agent)
+    await _begin(visit, agent, " A new conversation: just write.")
 
 
-async def _begin(visit: Visit, ref: str) -> Binding:
+async def _begin(visit: Visit, ref: str, next_: str = " Just write.") -> Binding:
     was_off = not visit.private and visit.office.store.binding(visit.place) is None
     binding = await places.open_with(visit, ref)
     if was_off:
         detail = f"group {visit.place.chat}, {binding.agent}"
         await visit.office.store.people.note(visit.incoming.person, "group enabled", detail)
-    page = Page("You talk to ", bold(names.of_agent(visit, binding.agent)), " now. Just write.")
+    page = Page("You talk to ", bold(names.of_agent(visit, binding.agent)), " now.", next_)
     if not visit.private:
         called = visit.office.adapter.name
         page = Page("This group talks to ", bold(names.of_agent(visit, binding.agent)), " now. ")
