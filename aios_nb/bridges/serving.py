@@ -13,6 +13,7 @@ from aios_bots.core.bridge import Bridge
 from aios_bots.core.store import BotStore
 from aios_nb.bridges.bot import Bot, Card
 from aios_nb.bridges.tokens import voices_at
+from aios_nb.errors import AiosError
 from aios_nb.home import Home, RunInfo
 
 log = logging.getLogger("aios_bots")
@@ -38,6 +39,7 @@ class Serving:
     async def serve(self, up: Callable[[Bridge], None]) -> None:
         """Work until ``stop``, telling ``up`` when it has begun. Raises what will not pass."""
         with self.bot.claimed():
+            self.bot.box.forget_stops()
             store = BotStore.open(self.bot.db, self.bot.account)
             try:
                 async with contextlib.AsyncExitStack() as closing:
@@ -56,7 +58,10 @@ class Serving:
     async def _work(self, bridge: Bridge, up: Callable[[Bridge], None]) -> None:
         async def say_up() -> None:
             await bridge.up.wait()
-            self._tell(bridge)
+            try:
+                self._tell(bridge)
+            except AiosError as error:
+                log.warning("other programs cannot be told how the bridge is: %s", error)
             up(bridge)
 
         wishes = [asyncio.create_task(wish.wait()) for wish in (self._stop, bridge.asked_to_stop)]
@@ -79,11 +84,15 @@ class Serving:
         last, trouble = None, ""
         while True:
             await asyncio.sleep(LOOK_S)
-            await bridge.listen()
-            card = self._card(bridge)
-            if card != last:
-                last = card
-                self.bot.tell(card)
+            try:
+                await bridge.listen()
+                card = self._card(bridge)
+                if card != last:
+                    self.bot.tell(card)
+                    last = card
+            except (AiosError, OSError) as error:  # a full disk passes
+                log.debug("other programs are not told: %s", error)
+                continue
             if card.status.trouble != trouble:
                 trouble = card.status.trouble
                 log.log(

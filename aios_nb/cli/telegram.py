@@ -13,7 +13,7 @@ import msgspec
 
 from aios_bots.core.bridge import Bridge
 from aios_bots.core.pairing import Role
-from aios_bots.core.secret import guard_logs
+from aios_bots.core.secret import TokenFilter, guard_logs
 from aios_nb.bridges import telegram as chosen
 from aios_nb.bridges.bot import Bot, Card, meant
 from aios_nb.bridges.serving import Serving
@@ -63,6 +63,7 @@ def run(args: argparse.Namespace) -> None:
 def _show_log() -> None:
     guard_logs()
     shown = logging.StreamHandler()
+    shown.addFilter(TokenFilter())
     shown.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
     log = logging.getLogger("aios_bots")
     log.addHandler(shown)

@@ -246,13 +246,15 @@ def test_sent_calls_are_forgotten_after_a_week_and_waiting_ones_never(
 def test_events_count_as_shown_only_together_with_their_calls(bot: BotStore) -> None:
     async def story() -> None:
         await bot.bind(Binding(HERE, "c1", "echo", last_seq=3))
-        await bot.outbox.put([send("a")], shown=(HERE, 5))
-        await bot.outbox.put([], shown=(HERE, 4))
+        await bot.outbox.put([send("a")], shown=(HERE, "c1", 5))
+        await bot.outbox.put([], shown=(HERE, "c1", 4))
+        await bot.outbox.put([], shown=(HERE, "another", 9))
         found = bot.binding(HERE)
         assert found is not None
         assert found.last_seq == 5
         with pytest.raises(OverflowError):
-            await bot.outbox.put([send("b")], shown=(HERE, 1 << 70))  # not a number SQLite takes
+            # Not a number that SQLite takes.
+            await bot.outbox.put([send("b")], shown=(HERE, "c1", 1 << 70))
         assert keys(bot) == ["a"]
         assert await bot.outbox.put([send("b")]) == 1
 

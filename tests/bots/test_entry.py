@@ -67,7 +67,11 @@ async def test_a_code_is_good_for_ten_minutes(world: World) -> None:
 async def test_pair_without_a_code_says_how(world: World) -> None:
     world.app.person("5").says("/pair")
     await world.quiet()
-    assert "ABCD-EFGH" in world.app.texts("5")[1]
+    assert world.app.texts("5")[1] == HELLO
+    ana = await world.comes_in("6")
+    ana.says("/pair")
+    await world.quiet()
+    assert "ABCD-EFGH" in world.app.texts("6")[-1]
 
 
 async def test_who_guesses_is_not_listened_to_any_more_also_after_a_restart(world: World) -> None:

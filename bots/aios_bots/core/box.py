@@ -73,6 +73,12 @@ class Box:
             self._seen = changed  # a word in the same tick of the file system's clock is no change
         return found
 
+    def forget_stops(self) -> None:
+        """A wish to stop was for the bridge that ran then."""
+        for path, word in self.news():
+            if word.stop:
+                self.done(path)
+
     def done(self, path: Path) -> None:
         """It was done, and is not done again."""
         with contextlib.suppress(OSError):

@@ -29,7 +29,7 @@ COMMANDS: dict[str, Command] = {
     "search": Command(Role.GUEST, "find agents", "WORDS"),
     "agents": Command(Role.GUEST, "the agents you can talk to"),
     "agent": Command(Role.GUEST, "what an agent is and does", "NAME"),
-    "chats": Command(Role.GUEST, "your conversations"),
+    "chats": Command(Role.GUEST, "your conversations", private=True),
     "watch": Command(Role.GUEST, "read along in a conversation of /chats", "N"),
     "who": Command(Role.GUEST, "who is in this conversation"),
     "history": Command(Role.GUEST, "what was said before", "[N]"),

@@ -83,7 +83,7 @@ class Inbox:
                 " WHERE account = ? AND update_id = ? AND state = 'new' RETURNING state",
                 (TRIES_MAX, self._account, update_id),
             ).fetchone()
-            return row is not None and row[0] == "quarantine"
+            return row is None or row[0] == "quarantine"  # None: it was put aside before
 
         return self._store.write(apply)
 

@@ -53,11 +53,11 @@ class Outbox:
         self._store, self._account, self._clock = store, account, clock
 
     def put(
-        self, calls: Sequence[Outgoing], *, shown: tuple[Place, int] | None = None
+        self, calls: Sequence[Outgoing], *, shown: tuple[Place, str, int] | None = None
     ) -> Awaitable[int]:
         """Keep these calls; gives how many are new. The same key is the same call.
 
-        ``shown``: with them, that place has the conversation's events up to that ``seq``. Both
+        ``shown``: with them, that place has that conversation's events up to that ``seq``. Both
         are committed or neither, so no event is shown twice or never.
         """
         now = int(self._clock() * 1000)
@@ -85,11 +85,11 @@ class Outbox:
                 for row in rows
             )
             if shown is not None:
-                place, seq = shown
+                place, talk, seq = shown
                 tx.execute(
                     "UPDATE binding SET last_seq = max(last_seq, ?)"
-                    " WHERE account = ? AND chat = ? AND topic = ?",
-                    (seq, place.account, place.chat, place.topic),
+                    " WHERE account = ? AND chat = ? AND topic = ? AND conversation = ?",
+                    (seq, place.account, place.chat, place.topic, talk),
                 )
             return fresh
 

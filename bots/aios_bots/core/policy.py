@@ -145,6 +145,4 @@ def _rule_for(update: Incoming, ours: Command | None) -> _Rule | None:
 
 
 def _has_code(command: Said | None) -> bool:
-    return command is not None and (
-        command.name == "pair" or (command.name == "start" and bool(command.rest))
-    )
+    return command is not None and command.name in {"pair", "start"} and bool(command.rest)

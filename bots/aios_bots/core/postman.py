@@ -62,16 +62,16 @@ class Postman:
     # What must arrive --------------------------------------------------------------------------
 
     async def put(
-        self, calls: Sequence[Outgoing], *, shown: tuple[Place, int] | None = None
+        self, calls: Sequence[Outgoing], *, shown: tuple[Place, str, int] | None = None
     ) -> None:
         """Keep these calls and bring them, in this order; done when they are safe.
 
         An edit comes after the send of its message, to the same place. ``shown``: with them that
-        place has the events up to that ``seq``.
+        place has the events of that conversation up to that ``seq``.
         """
         calls = [self._at(out) for out in calls]
         if shown is not None:
-            shown = (self._delivery.now_at(shown[0]), shown[1])
+            shown = (self._delivery.now_at(shown[0]), *shown[1:])
         await self._outbox.put(calls, shown=shown)
         for out in calls:
             self._delivery.lanes.touch(out.place, answers=out.op is Op.ANSWER)

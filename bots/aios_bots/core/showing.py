@@ -178,8 +178,16 @@ class Showing:
                 row = {**one, "conversation": binding.conversation}
                 await self._show(binding, row)
                 await self._noticed(row)
-            if not page["more"] or not page["messages"]:
-                return
+                if not self._still(binding):
+                    break
+            else:
+                if not page["more"] or not page["messages"]:
+                    return
+
+    def _still(self, binding: Binding) -> bool:
+        """Whether that place shows the same as before: its people switch while it catches up."""
+        now = self._store.binding(binding.place)
+        return now is not None and now.conversation == binding.conversation
 
     async def _bring(self, place: Place, row: Row) -> None:
         async with self._watching.lock(place):
@@ -206,7 +214,7 @@ class Showing:
                 await self._store.mutes.missed(place)
         else:
             calls = await self._calls(place, row)
-        await self._postman.put(calls, shown=(place, row["seq"]))
+        await self._postman.put(calls, shown=(place, row["conversation"], row["seq"]))
 
     async def _calls(self, place: Place, row: Row) -> Sequence[Outgoing]:
         try:

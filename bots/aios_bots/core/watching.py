@@ -140,7 +140,7 @@ class Watching:
             else:
                 for _ in filter(lambda one: one.said, bundle.entries):
                     await self._store.mutes.missed(place)
-            await self._postman.put(calls, shown=(place, bundle.upto))
+            await self._postman.put(calls, shown=(place, binding.conversation, bundle.upto))
             crowd.told(bundle, self._clock())
 
     async def _bundled(self, binding: Binding, bundle: Bundle) -> Outgoing:

@@ -43,6 +43,7 @@ Press = Callable[[Visit, Action], Awaitable[None]]
 
 DOES: dict[str, Do] = {
     "start": house.start,
+    "pair": entry.pair_how,
     "help": house.help_,
     "id": house.id_,
     "unpair": house.unpair,
@@ -99,6 +100,7 @@ class Desk:
         self._office = Office(store, voices, postman, showing, adapter, pairing, clock)
         self._flood = flood
         self._light = Flood(clock, per_min=LIGHT_PER_MIN, burst=LIGHT_BURST)
+        self._guessed = Flood(clock)
         self._owners = Flood(clock, per_min=LIGHT_PER_MIN, burst=LIGHT_BURST)
         self._admitted: dict[str, float] = {}
         """Updates that were let through, and when: trying again is not sending again."""
@@ -118,6 +120,8 @@ class Desk:
             await self._let_in(incoming.place.chat)  # who speaks to the bot has not blocked it
         if ruling.act in {Act.TAKE, Act.REFUSE} and incoming.kind is not Kind.MEMBERSHIP:
             ruling = self._in_time(incoming, ruling, role)
+        if ruling.act is Act.PAIR and self._in_time(incoming, ruling, role) is not ruling:
+            ruling = Ruling(Act.DROP, Reason.TOO_FAST)
         await self._note(visit, ruling)
         await self._act(visit, ruling)
         await visit.flush()
@@ -128,6 +132,7 @@ class Desk:
             return ruling
         flood = self._owners if role is Role.OWNER else self._flood
         flood = self._light if incoming.kind in _LIGHT else flood
+        flood = self._guessed if ruling.act is Act.PAIR else flood
         slowed = flood.rule(incoming, at=incoming.at)
         if slowed is not None:
             return slowed

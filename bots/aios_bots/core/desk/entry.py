@@ -9,17 +9,20 @@ from aios_bots.core.desk.visit import Visit
 from aios_bots.core.model import Incoming
 from aios_bots.core.pairing import Answer, Offer, code_of, digest_of
 
+NOT_HEARD = "code not heard"
 WRONG = "wrong code"
 """In the audit; a bridge that starts again counts those of the last hour."""
+
+
+async def pair_how(visit: Visit, _: str) -> None:
+    """``/pair`` alone, by who is in already."""
+    visit.say("Send the code with it, such as: /pair ABCD-EFGH")
 
 
 async def pair(visit: Visit) -> Offer | None:
     """``/pair CODE`` or ``/start CODE``, by anybody in a private chat; gives what it brought."""
     command = said(visit.incoming.text)
     typed = command.rest if command is not None else ""
-    if not typed:
-        visit.say("Send the code with it, such as: /pair ABCD-EFGH")
-        return None
     offer = await _taken(visit, typed)
     if offer is None:
         return None
@@ -42,7 +45,7 @@ async def _taken(visit: Visit, typed: str) -> Offer | None:
         incoming.place.account, incoming.person, incoming.chat_kind, typed, people.offers()
     )
     if answer is Answer.SILENT:
-        await people.note(incoming.person, "code not heard")
+        await _not_heard(visit)
         return None
     if offer is None or not await people.admit(offer, user, incoming.sender.name):
         await _wrong(visit)
@@ -61,6 +64,14 @@ def _used_before(visit: Visit, typed: str) -> Offer | None:
     incoming: Incoming = visit.incoming
     digest = digest_of(incoming.place.account, code)
     return visit.office.store.people.taken(digest, incoming.sender.id)
+
+
+async def _not_heard(visit: Visit) -> None:
+    """Once an hour for each person: the owner is to see other lines too."""
+    people, who = visit.office.store.people, visit.incoming.person
+    lately = people.audit(50, NOT_HEARD, visit.office.clock() - 3600)
+    if all(line.who != who for line in lately):
+        await people.note(who, NOT_HEARD)
 
 
 async def _wrong(visit: Visit) -> None:
@@ -84,7 +95,7 @@ async def conversation_by_code(visit: Visit, typed: str) -> str | None:
         incoming.place.account, incoming.person, incoming.chat_kind, typed, people.offers()
     )
     if answer is Answer.SILENT:
-        await people.note(incoming.person, "code not heard")
+        await _not_heard(visit)
         if not visit.private:
             visit.say("Please send codes to me in a private chat.")
     elif offer is not None and not offer.conversation:

@@ -8,8 +8,10 @@ from typing import Any
 from aios_bots.core.buttons import Action
 from aios_bots.core.desk import entry, names, places, rights
 from aios_bots.core.desk.page import Page, bold, code
+from aios_bots.core.desk.refusals import REFUSALS
 from aios_bots.core.desk.visit import Choice, Visit, cut
 from aios_bots.core.model import Attachment
+from aios_bots.core.policy import Reason
 from aios_bots.core.store import Binding, Mode
 from aios_nb.client import SiteClient
 from aios_nb.errors import InvalidParams
@@ -67,7 +69,7 @@ async def join(visit: Visit, ref: str) -> None:
     """``/join CODE|ID``: a code from the notebook, or a conversation one is in."""
     typed = ref.strip()
     if not typed:
-        await chats(visit, "")
+        await _listed(visit)
         return
     if not places.may_rebind(visit):
         visit.say("Only the owner says what this group shows.")
@@ -82,6 +84,14 @@ async def join(visit: Visit, ref: str) -> None:
             await enter(visit, conversation, invited=True)
         return
     await enter(visit, row["conversation"])
+
+
+async def _listed(visit: Visit) -> None:
+    """What can be chosen from; not for a group to read."""
+    if visit.private:
+        await chats(visit, "")
+    else:
+        visit.say(REFUSALS[Reason.PRIVATE_ONLY])
 
 
 async def join_by_button(visit: Visit, action: Action) -> None:
@@ -143,7 +153,7 @@ async def enter_by_code(visit: Visit, conversation: str) -> None:
 
 async def watch(visit: Visit, ref: str) -> None:
     if not ref.strip():
-        await chats(visit, "")
+        await _listed(visit)
         return
     if not places.may_rebind(visit):
         visit.say("Only the owner says what this group shows.")
@@ -272,6 +282,9 @@ async def _cancelled(visit: Visit, message_id: str) -> bool:
 async def mute(visit: Visit, rest: str) -> None:
     """``/mute 1h``: only what is asked for, for a while; ``/mute off`` ends it."""
     mutes = visit.office.store.mutes
+    if not visit.private and not visit.may_write:
+        visit.say(REFUSALS[Reason.READ_ONLY])
+        return
     if rest.strip().lower() in _OFF:
         await mutes.end(visit.place)
         visit.say("Not muted any more.")

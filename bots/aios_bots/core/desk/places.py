@@ -32,9 +32,10 @@ async def _opened(visit: Visit, ref: str) -> str:
         if left:
             await steps.keep(step, left)
             return left
-    made = await visit.client.call("chat.open", agents=[ref])
-    conversation = str(made["conversation"])
-    await steps.keep(step, conversation)
+        # Still held: who looks for one that was left behind must not find this one.
+        made = await visit.client.call("chat.open", agents=[ref])
+        conversation = str(made["conversation"])
+        await steps.keep(step, conversation)
     return conversation
 
 

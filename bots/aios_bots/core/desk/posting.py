@@ -18,6 +18,7 @@ from aios_nb.richtext import one_line
 TURN_S = 3600.0
 """How long an agent may take; people answer its questions from their pockets."""
 FILES_MAX = 16
+_SAID_BEFORE = "was used for another message"
 _LEADING = re.compile(r"\s*@([a-z0-9][a-z0-9_-]{0,47}(?:@[a-z2-7]{12,32})?)\s+(\S.*)", re.DOTALL)
 
 
@@ -59,6 +60,8 @@ async def _said(
         if made is None:
             made = await visit.client.call("chat.post", text=text, **params)
     except InvalidParams as error:
+        if _SAID_BEFORE in error.message:
+            return  # in other words, when the agents were others: once is enough
         now = store.binding(place)
         here = now is not None and now.conversation == talk
         if error.message.startswith("no such conversation") and here and visit.private:
@@ -78,8 +81,13 @@ async def _to_one(visit: Visit, text: str, params: dict[str, Any]) -> dict[str, 
     if found is None or rights.mentions(found[2]):
         return None
     page = await visit.client.call("chat.history", conversation=params["conversation"], limit=1)
-    own = [one for one in page["agents"] if one.partition("@")[0] == found[1]]
-    agent = own[0] if own else found[1]
+    known = [one for one in page["agents"] if found[1] in (one, one.partition("@")[0])]
+    if not known:  # of this node; the network is not asked for what may be a person's name
+        rows = (await visit.client.call("agents.list"))["agents"]
+        known = [row["id"] for row in rows if found[1] in (row["id"], row["name"])]
+    if not known:
+        return None
+    agent = known[0]
     try:
         made = await visit.client.call(
             "chat.send", agent=agent, text=found[2], wait=False, **params

@@ -137,7 +137,7 @@ def _hold(
 async def send_held(visit: Visit, action: Action) -> None:
     """Yes, an old message is still meant."""
     held = action.held
-    if held is None:
+    if held is None or _not_theirs(visit, action.conversation):
         return
     await posting.post(visit, held, await _there(visit, action.conversation, action.agent))
     visit.rewrite("Sent.")
@@ -146,13 +146,23 @@ async def send_held(visit: Visit, action: Action) -> None:
 
 async def step_in(visit: Visit, action: Action) -> None:
     """Yes, who watched takes part now."""
-    if action.held is None:
+    if action.held is None or _not_theirs(visit, action.conversation):
         return
     row = await rights.conversation(visit, action.conversation)
     binding = await places.bind(visit, row["conversation"], action.agent)
     await posting.post(visit, action.held, binding)
     visit.rewrite("You take part in this conversation now; /leave ends that.")
     visit.toast("Sent.")
+
+
+def _not_theirs(visit: Visit, conversation: str) -> bool:
+    """In a group a button of a member does not change what the group shows."""
+    now = visit.office.store.binding(visit.place)
+    same = now is not None and (now.conversation, now.mode) == (conversation, Mode.CHAT)
+    if same or places.may_rebind(visit):
+        return False
+    visit.toast("Only the owner says what this group shows.")
+    return True
 
 
 async def drop_held(visit: Visit, _: Action) -> None:
@@ -197,7 +207,10 @@ async def _there(visit: Visit, conversation: str, agent: str = "") -> Binding:
     if now is not None and now.conversation == conversation:
         return now
     back = await places.back_to(visit, conversation, agent)
-    visit.say(Page("You are back in the conversation with ", bold(_name(visit, back)), "."))
+    visit.say(
+        Page("You are back in the conversation with ", bold(_name(visit, back)), "."),
+        name="back",
+    )
     await visit.flush()  # before the answer
     return back
 

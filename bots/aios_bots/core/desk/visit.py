@@ -120,8 +120,13 @@ class Visit:
         choice: bool = False,
         files: Sequence[Attachment] = (),
         reply_to: str = "",
+        name: str = "",
     ) -> None:
-        """A message to where the update came from. ``choice``: one of its buttons is used."""
+        """A message to where the update came from. ``choice``: one of its buttons is used.
+
+        ``name``: of what may not be said again when the update is dealt with again; all else is
+        counted, and must come in the same order then.
+        """
         rich = _rich(page)
         caps = self.office.adapter.caps
         parts = pieces(rich, caps.text_units, caps.spans) if rich.text else [rich]
@@ -129,7 +134,7 @@ class Visit:
             reply_to = self.incoming.msg_id
         for at, part in enumerate(parts):
             last = at == len(parts) - 1
-            key = self._next_key()
+            key = f"{self.key}:{name}:{at}" if name else self._next_key()
             self._calls.append(
                 Outgoing(
                     key=key,
