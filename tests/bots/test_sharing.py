@@ -9,7 +9,10 @@ import pytest
 from aios_bots.core.desk.visit import Visit
 from aios_bots.core.pairing import Role
 from aios_bots.core.steps import Steps
+from aios_nb.agents.definition import describe
+from aios_nb.errors import NoSuchAgent, Unreachable
 from tests.bots.world import World
+from tests.sites import TestSite
 
 
 async def test_a_place_that_switches_while_it_catches_up_shows_the_new_one(world: World) -> None:
@@ -147,3 +150,32 @@ async def test_a_stranger_gets_one_line_however_often_they_try(world: World) -> 
     await world.quiet()
     lines = [line for line in world.bridge.tried(100) if line.what == "code not heard"]
     assert len(lines) <= 1
+
+
+async def test_who_has_certain_agents_does_not_reach_others_of_the_same_name(world: World) -> None:
+    async def parrot(text: str) -> str:
+        """Says the same, elsewhere."""
+        return f"elsewhere: {text}"
+
+    there = describe(parrot, access="network")
+    home = world.folder / "home"
+    other = await asyncio.to_thread(TestSite, home, [there], name="other")
+    try:
+        conversation = await opened(world, f"parrot@{other.node.node_id}")
+        ana = await world.comes_in("5", agents=("parrot",), conversation=conversation)
+        for text in ("hi", "@parrot hi"):
+            ana.says(text)
+            await world.quiet()
+            assert "parrot" in world.app.texts("5")[-1]  # is refused
+        assert await world.said(conversation) == []
+    finally:
+        await asyncio.to_thread(other.stop)
+
+
+async def opened(world: World, agent: str) -> str:
+    """A conversation with an agent of a node that has just come up."""
+    while True:
+        try:
+            return str((await world.owner("chat.open", agents=[agent]))["conversation"])
+        except (NoSuchAgent, Unreachable):
+            await asyncio.sleep(0.02)

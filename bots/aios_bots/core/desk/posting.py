@@ -31,13 +31,14 @@ async def post(visit: Visit, incoming: Incoming, binding: Binding) -> None:
     if await _answered(visit, incoming, binding.conversation, text):
         return
     text = await _with_context(visit, incoming, binding, text)
-    refusal = await _not_theirs(visit, binding, text)
+    means = await _meanings(visit, binding)
+    refusal = await _not_theirs(visit, means, text)
     if refusal:
         visit.say(refusal)
         return
     files = await _files(visit, incoming)
     if files is not None:
-        await _said(visit, incoming, binding.conversation, _within(visit, text), files)
+        await _said(visit, incoming, binding.conversation, _within(visit, text, means), files)
 
 
 async def _said(
@@ -133,28 +134,42 @@ async def _with_context(visit: Visit, incoming: Incoming, binding: Binding, text
     return text if called or not rights.reaches(visit, who) else f"@{who} {text}"
 
 
-def _within(visit: Visit, text: str) -> str:
-    """The text, calling nobody whom this person may not talk to."""
+async def _meanings(visit: Visit, binding: Binding) -> dict[str, str] | None:
+    """Whom a name means in this conversation, and "" who answers without one.
+
+    None for who may talk to all. A conversation's own agents come first, as at the node.
+    """
     if visit.is_owner or visit.person is None or not visit.person.agents:
+        return None
+    page = await visit.client.call("chat.history", conversation=binding.conversation, limit=1)
+    agents = page["agents"]
+    own = {one.partition("@")[0]: one for one in reversed(agents)}
+    return {**own, "": agents[0] if agents else binding.agent}
+
+
+def _within(visit: Visit, text: str, means: dict[str, str] | None) -> str:
+    """The text, calling nobody whom this person may not talk to."""
+    if means is None:
         return text
-    allowed = [name for name in rights.mentions(text) if rights.reaches(visit, name)]
+    called = rights.mentions(text)
+    allowed = [name for name in called if rights.reaches(visit, means.get(name, name))]
     return rights.silenced(text, allowed)
 
 
-async def _not_theirs(visit: Visit, binding: Binding, text: str) -> str:
+async def _not_theirs(visit: Visit, means: dict[str, str] | None, text: str) -> str:
     """Why a person with certain agents only may not say this here; '' if they may."""
     person = visit.person
-    if person is None or not person.agents or visit.is_owner:
+    if person is None or means is None:
         return ""
     called = rights.mentions(text)
-    if any(rights.reaches(visit, name) for name in called):
+    if any(rights.reaches(visit, means.get(name, name)) for name in called):
         return ""
     yours = ", ".join(cut(name.partition("@")[0], 24) for name in person.agents[:5])
     listed = {row["name"] for row in (await visit.client.call("agents.list"))["agents"]}
     for name in called:
-        if name.partition("@")[0] in listed:
+        if name.partition("@")[0] in {*listed, *means}:
             return f"{cut(name, 60)} is not one of your agents: {yours}."
-    if not rights.reaches(visit, binding.agent):
+    if not rights.reaches(visit, means[""]):
         return f"You can talk to {yours}; here another agent answers. /chat NAME begins your own."
     return ""
 
