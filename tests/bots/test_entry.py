@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 
 import pytest
 
 from aios_bots.core.box import Box, Word
-from aios_bots.core.desk.refusals import HELLO, WRONG_CODE
+from aios_bots.core.desk import following
+from aios_bots.core.desk.refusals import HELLO, USED_CODE, WRONG_CODE
 from aios_bots.core.model import Kind, SenderKind
 from aios_bots.core.pairing import (
     CODE_S,
@@ -47,12 +49,59 @@ async def test_a_code_is_used_once(world: World) -> None:
     assert tried(world, "wrong code") == ["lo:77:6"]
 
 
-async def test_the_same_person_may_say_a_code_twice(world: World) -> None:
+async def test_who_says_a_code_twice_is_told_that_they_are_in(world: World) -> None:
     ana, code = world.app.person("5"), (await world.bridge.pair()).code
-    ana.says(f"/pair {code}")
-    ana.says(f"/pair {code}")
+    for _ in range(2 * FAILURES_PER_PERSON):
+        ana.says(f"/pair {code}")
+        await world.quiet()
+    assert world.app.texts("5")[1].startswith("You are in, ")
+    assert set(world.app.texts("5")[2:]) == {f"/pair {code}", USED_CODE}
+    assert not tried(world, "wrong code")
+    assert not tried(world, "code not heard")
+
+
+@pytest.mark.parametrize("command", ["pair", "join"])
+async def test_a_used_code_does_not_lead_back_to_where_one_was_taken_out(
+    world: World, command: str
+) -> None:
+    owner = await world.comes_in("1", Role.OWNER)
+    conversation = await world.talks(owner)
+    ana = await world.comes_in("5")
+    code = (await world.bridge.pair(conversation=conversation)).code
+    ana.says(f"/{command} {code}")
     await world.quiet()
-    assert WRONG_CODE not in world.app.texts("5")
+    await world.owner("chat.leave", conversation=conversation, who="lo:77:5")
+    await world.until(lambda: not world.store.binding(world.app.place("5", "")))
+    world.clock.now += 3 * 86_400
+    ana.says(f"/{command} {code}")
+    await world.quiet()
+    assert world.app.texts("5")[-1] == USED_CODE
+    assert (await world.log(conversation))[-1]["kind"] == "leave"
+    assert not world.store.binding(world.app.place("5", ""))
+
+
+@pytest.mark.parametrize("command", ["pair", "join"])
+async def test_a_code_whose_update_was_cut_by_a_kill_leads_where_it_leads(
+    world: World, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversation = await world.talks(await world.comes_in("1", Role.OWNER))
+    ana = await world.comes_in("5")
+    code = (await world.bridge.pair(conversation=conversation)).code
+    reached = asyncio.Event()
+
+    async def never(*_: object, **__: object) -> None:
+        reached.set()
+        await asyncio.get_running_loop().create_future()
+
+    with monkeypatch.context() as cut:
+        cut.setattr(following, "enter", never)
+        ana.says(f"/{command} {code}")
+        await reached.wait()
+        await world.crash()
+    await world.start()
+    await world.quiet()
+    assert "You are in the conversation with parrot." in world.app.texts("5")[-1]
+    assert [one.place.chat for one in world.store.bindings(conversation)] == ["1", "5"]
 
 
 async def test_a_code_is_good_for_ten_minutes(world: World) -> None:

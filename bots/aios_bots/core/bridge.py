@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from aios_bots.core import leaving
 from aios_bots.core.adapter import Adapter
 from aios_bots.core.box import Box
 from aios_bots.core.desk import GREETED, WRONG, Desk
@@ -36,7 +37,7 @@ from aios_bots.core.showing import Showing
 from aios_bots.core.store import BotStore
 from aios_bots.core.voices import Voices
 from aios_nb.client import get_file
-from aios_nb.errors import AiosError
+from aios_nb.errors import AiosError, Busy, ConnectionLost, NotRunning
 
 log = logging.getLogger("aios_bots")
 
@@ -159,7 +160,8 @@ class Bridge:
             await self.postman.drain(DRAIN_S)
 
     async def _handle(self, incoming: Incoming) -> None:
-        await self.listen()
+        if not await self.listen():
+            raise NotRunning("somebody is to be taken out first, and the node is away")
         await self.desk.handle(incoming)
         if incoming.kind in {Kind.COMMAND, Kind.BUTTON}:  # by which people come and go
             await self._show_commands()
@@ -171,16 +173,25 @@ class Bridge:
             self._owners = owners
             await self.adapter.set_commands(owners)
 
-    async def listen(self) -> None:
-        """Do what other programs of the owner left for us."""
+    async def listen(self) -> bool:
+        """Do what other programs of the owner left for us; gives whether all of it is done.
+
+        Without the node somebody is put out, and not yet taken out of conversations.
+        """
+        all_done = True
         for path, word in self._box.news():
             if word.stop:
                 self.asked_to_stop.set()
             if word.offer is not None:
                 await self.store.people.keep(word.offer)
-            if word.revoke:
-                await self.revoke(word.revoke)
+            try:
+                if word.revoke:
+                    await self.revoke(word.revoke)
+            except (NotRunning, ConnectionLost, Busy):
+                all_done = False
+                continue
             self._box.done(path)
+        return all_done
 
     async def _keep_tidy(self) -> None:
         while True:
@@ -204,10 +215,15 @@ class Bridge:
         return made(self.adapter, code, offer)
 
     async def revoke(self, user_id: str) -> bool:
-        """Put somebody out; gives whether they were in."""
+        """Put somebody out, of the conversations they are in too; gives whether they were in.
+
+        Raises when the node is away: they are a stranger by then, the rest is to be done again.
+        """
         gone = await self.store.people.revoke(user_id)
         if gone:
             await self.store.people.note(user_id, "put out")
+        who = f"{self.adapter.platform}:{self.adapter.account}:{user_id}"
+        await leaving.leave_all(self._voices.owner, who)
         return gone
 
     def people(self) -> list[Person]:

@@ -53,6 +53,8 @@ class Offer(msgspec.Struct, frozen=True):
     expires: float = 0.0
     """Unix seconds."""
     used_by: str = ""
+    used_in: str = ""
+    """The update that said it: dealt with again, it gets the same. No other does."""
     first: bool = False
     """The role is for the first owner; when there is one by then, it is a member's."""
 

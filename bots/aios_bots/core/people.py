@@ -17,7 +17,7 @@ AUDIT_ROWS = 10_000
 AUDIT_SPARE_ROWS = 500
 """The oldest lines are dropped, so many at a time."""
 DETAIL_MAX_CHARS = 200
-_OFFER = "hash, account, role, agents, conversation, expires, used_by, first"
+_OFFER = "hash, account, role, agents, conversation, expires, used_by, used_in, first"
 
 
 class Person(msgspec.Struct, frozen=True):
@@ -120,20 +120,15 @@ class People:
         )
         return [_offer(row) for row in rows]
 
-    async def admit(self, offer: Offer, user_id: str, name: str = "") -> bool:
+    async def admit(self, offer: Offer, user_id: str, name: str = "", update: str = "") -> bool:
         """Let this person in for that offer; False if somebody else was quicker, or time ran out.
 
-        An owner stays owner, whatever the code gives.
+        An owner stays owner, whatever the code gives. ``update``: the key of the one that says it.
         """
 
         def apply(tx: Tx) -> bool:
             now = self._now()
-            taken = tx.execute(
-                "UPDATE paircode SET used_by = ?"
-                " WHERE hash = ? AND account = ? AND used_by = '' AND expires > ?",
-                (user_id, offer.digest, self._account, now),
-            ).rowcount
-            if not taken:
+            if not self._spend(tx, offer, user_id, update):
                 return False
             role = offer.role.value
             if offer.first and _has_owner(tx, self._account, user_id):
@@ -158,25 +153,24 @@ class People:
         return await self._store.write_through(apply)
 
     def taken(self, digest: bytes, user_id: str) -> Offer | None:
-        """The offer of that code, if this person has used it already: saying it twice is once."""
+        """The offer of that code, if this person has used it already."""
         rows = self._store.read(
             f"SELECT {_OFFER} FROM paircode WHERE account = ? AND hash = ? AND used_by = ?",
             (self._account, digest, user_id),
         )
         return _offer(rows[0]) if rows else None
 
-    async def use(self, offer: Offer, user_id: str) -> bool:
+    async def use(self, offer: Offer, user_id: str, update: str) -> bool:
         """This person, who is in already, takes that offer for its conversation alone."""
+        return await self._store.write_through(lambda tx: self._spend(tx, offer, user_id, update))
 
-        def apply(tx: Tx) -> bool:
-            taken = tx.execute(
-                "UPDATE paircode SET used_by = ?"
-                " WHERE hash = ? AND account = ? AND used_by = '' AND expires > ?",
-                (user_id, offer.digest, self._account, self._now()),
-            ).rowcount
-            return taken > 0
-
-        return await self._store.write_through(apply)
+    def _spend(self, tx: Tx, offer: Offer, user_id: str, update: str) -> bool:
+        spent = tx.execute(
+            "UPDATE paircode SET used_by = ?, used_in = ?"
+            " WHERE hash = ? AND account = ? AND used_by = '' AND expires > ?",
+            (user_id, update, offer.digest, self._account, self._now()),
+        ).rowcount
+        return spent > 0
 
     # What was tried --------------------------------------------------------------------------
 
@@ -212,8 +206,8 @@ class People:
 
 
 def _offer(row: Sequence[Any]) -> Offer:
-    digest, account, role, agents, talk, expires, used_by, first = row
-    found = (digest, account, Role(role), _names(agents), talk, expires / 1000, used_by)
+    digest, account, role, agents, talk, expires, used_by, used_in, first = row
+    found = (digest, account, Role(role), _names(agents), talk, expires / 1000, used_by, used_in)
     return Offer(*found, first=bool(first))
 
 

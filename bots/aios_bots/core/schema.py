@@ -81,6 +81,7 @@ STEPS: tuple[str, ...] = (
         PRIMARY KEY (account, user_id)
     ) STRICT, WITHOUT ROWID;
 
+    -- A code works once; `used_in` is the update that used it, which may be dealt with again.
     CREATE TABLE paircode (
         hash BLOB PRIMARY KEY,
         account TEXT NOT NULL,
@@ -89,6 +90,7 @@ STEPS: tuple[str, ...] = (
         conversation TEXT NOT NULL,
         expires INTEGER NOT NULL,
         used_by TEXT NOT NULL DEFAULT '',
+        used_in TEXT NOT NULL DEFAULT '',
         first INTEGER NOT NULL DEFAULT 0
     ) STRICT, WITHOUT ROWID;
 

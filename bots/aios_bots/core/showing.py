@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from aios_bots.core import leaving
 from aios_bots.core.adapter import Adapter
 from aios_bots.core.bringing import Bringing
 from aios_bots.core.letters import Letter
@@ -37,6 +38,7 @@ LOOK_BACK_ROWS = 200
 LOOK_BACK_PAGES = 10
 """How far back the message is looked for that an agent asks a question about."""
 ENDED_HELD = 1000
+TAKEN_OUT = "You were taken out of this conversation. /chats lists yours."
 MUTES_EVERY_S = 30.0
 """A new mute may end sooner than the one that is waited for."""
 
@@ -204,6 +206,8 @@ class Showing:
 
     async def _show(self, binding: Binding, row: Row) -> None:
         place = binding.place
+        if await self._taken_out(binding, row):
+            return
         if binding.mode is Mode.WATCH:
             self._watching.gather(binding, row)
             return
@@ -215,6 +219,30 @@ class Showing:
         else:
             calls = await self._calls(place, row)
         await self._postman.put(calls, shown=(place, row["conversation"], row["seq"]))
+
+    async def _taken_out(self, binding: Binding, row: Row) -> bool:
+        """Whether its person was taken out of what this place shows: then it shows nothing more.
+
+        Who went by themselves did so through us, and the place knows. An old row may come when
+        they are in again.
+        """
+        place, conversation = binding.place, binding.conversation
+        who = f"{self._bringing.prefix}{place.chat}"
+        by_us = row["sender"]["id"].startswith("token:")
+        if row["kind"] != "leave" or row["ref"] != who or by_us:
+            return False
+        if who in await leaving.members(self._voices.owner, conversation):
+            return False
+        for writing in tuple(self._bringing.writings.values()):
+            live = writing.pages.get(place)
+            if live is not None and live.letter.conversation == conversation:
+                await live.close()
+        # Said first: without its place, after a crash nobody would be told.
+        letter = Letter(place, conversation, row["message_id"])
+        await self._postman.put([letter.send(0, note(TAKEN_OUT))])
+        if self._still(binding):
+            await self._store.unbind(place)
+        return True
 
     async def _calls(self, place: Place, row: Row) -> Sequence[Outgoing]:
         try:

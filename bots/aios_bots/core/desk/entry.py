@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aios_bots.core.commands import said
 from aios_bots.core.desk import house
-from aios_bots.core.desk.refusals import WRONG_CODE
+from aios_bots.core.desk.refusals import USED_CODE, WRONG_CODE
 from aios_bots.core.desk.visit import Visit
 from aios_bots.core.model import Incoming
 from aios_bots.core.pairing import Answer, Offer, code_of, digest_of
@@ -40,14 +40,14 @@ async def _taken(visit: Visit, typed: str) -> Offer | None:
     people, user = office.store.people, incoming.sender.id
     before = _used_before(visit, typed)
     if before is not None and people.get(user) is not None:
-        return before
+        return _once_more(visit, before)
     answer, offer = office.pairing.redeem(
         incoming.place.account, incoming.person, incoming.chat_kind, typed, people.offers()
     )
     if answer is Answer.SILENT:
         await _not_heard(visit)
         return None
-    if offer is None or not await people.admit(offer, user, incoming.sender.name):
+    if offer is None or not await people.admit(offer, user, incoming.sender.name, visit.key):
         await _wrong(visit)
         return None
     person = people.get(user)
@@ -57,13 +57,24 @@ async def _taken(visit: Visit, typed: str) -> Offer | None:
 
 
 def _used_before(visit: Visit, typed: str) -> Offer | None:
-    """The same update may come again, after its code was used by it."""
+    """The offer of a code that this person has used."""
     code = code_of(typed)
-    if code is None:
+    if code is None or not visit.private:
         return None
     incoming: Incoming = visit.incoming
     digest = digest_of(incoming.place.account, code)
     return visit.office.store.people.taken(digest, incoming.sender.id)
+
+
+def _once_more(visit: Visit, used: Offer) -> Offer | None:
+    """The same update may come again, after its code was used by it; a later one gets nothing.
+
+    Who says it again may have been taken out since of where it led.
+    """
+    if used.used_in == visit.key:
+        return used
+    visit.say(USED_CODE)
+    return None
 
 
 async def _not_heard(visit: Visit) -> None:
@@ -89,8 +100,9 @@ async def conversation_by_code(visit: Visit, typed: str) -> str | None:
     incoming, office = visit.incoming, visit.office
     people = office.store.people
     before = _used_before(visit, typed)
-    if before is not None and before.conversation:
-        return before.conversation
+    if before is not None:
+        again = _once_more(visit, before)
+        return again.conversation if again is not None else ""
     answer, offer = office.pairing.redeem(
         incoming.place.account, incoming.person, incoming.chat_kind, typed, people.offers()
     )
@@ -100,7 +112,7 @@ async def conversation_by_code(visit: Visit, typed: str) -> str | None:
             visit.say("Please send codes to me in a private chat.")
     elif offer is not None and not offer.conversation:
         visit.say("That code leads to no conversation. /pair CODE takes what it gives.")
-    elif offer is None or not await people.use(offer, incoming.sender.id):
+    elif offer is None or not await people.use(offer, incoming.sender.id, visit.key):
         await _wrong(visit)
     else:
         await people.note(incoming.person, "joined by code", offer.conversation)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from aios_bots.core import leaving
 from aios_bots.core.buttons import Action
 from aios_bots.core.desk import entry, names, places, rights
 from aios_bots.core.desk.page import Page, bold, code
@@ -103,9 +104,24 @@ async def join_by_button(visit: Visit, action: Action) -> None:
 
 async def come_back(visit: Visit, action: Action) -> None:
     """Who left by mistake is let in again by the button that was given for it."""
-    if places.may_rebind(visit):
+    if not visit.is_owner and await _came_or_went(visit, action.conversation, action.number):
+        visit.toast("That button is too old. Ask for a code.")
+    elif places.may_rebind(visit):
         await enter(visit, action.conversation)
     visit.toast()
+
+
+async def _came_or_went(visit: Visit, conversation: str, after: int) -> bool:
+    """Whether the person was brought in or taken out since; then what they left is another time."""
+    more = True
+    while more:
+        page = await visit.client.call("chat.history", conversation=conversation, after=after)
+        rows, who = page["messages"], visit.incoming.person
+        if any(row["kind"] in {"join", "leave"} and row["ref"] == who for row in rows):
+            return True
+        more = page["more"] and bool(rows)
+        after = rows[-1]["seq"] if rows else after
+    return False
 
 
 async def enter(
@@ -178,11 +194,14 @@ async def leave(visit: Visit, _: str) -> None:
     if now is None:
         visit.say(NOWHERE)
         return
-    if now.mode is Mode.CHAT and visit.private:
-        await places.leave(visit, now.conversation)
-    back = Action("come back", conversation=now.conversation)
     if visit.private:
-        visit.say("You are out of that conversation. /chats lists the others.", [[("Back", back)]])
+        left = await leaving.leave(visit.client, now.conversation, visit.incoming.person)
+        back = Action("come back", conversation=now.conversation, number=left)
+        may = left or visit.is_owner  # who was taken out gets no way back
+        visit.say(
+            "You are out of that conversation. /chats lists the others.",
+            [[("Back", back)]] if may else (),
+        )
     else:
         visit.say("I am out of this group's conversation: /chat NAME begins another.")
     # Said first: without its place, a second time would say that there was none.
@@ -191,7 +210,7 @@ async def leave(visit: Visit, _: str) -> None:
 
 
 async def who(visit: Visit, _: str) -> None:
-    now = _here(visit)
+    now = await _here(visit)
     if now is None:
         return
     page = await visit.client.call("chat.history", conversation=now.conversation, limit=1)
@@ -207,7 +226,7 @@ async def who(visit: Visit, _: str) -> None:
 
 async def history(visit: Visit, rest: str) -> None:
     """``/history [N]``: what was said last."""
-    now = _here(visit)
+    now = await _here(visit)
     if now is None:
         return
     typed = re.fullmatch(r"[0-9]{1,6}", rest.strip())
@@ -250,7 +269,7 @@ async def show(visit: Visit, action: Action) -> None:
 
 async def stop(visit: Visit, _: str = "") -> None:
     """``/stop``: what runs here for this person; for the owner, whatever the bridge began."""
-    now = _here(visit)
+    now = await _here(visit)
     if now is None:
         return
     rows = await names.page_before(visit, now.conversation, None)
@@ -309,7 +328,7 @@ def _spell(seconds: float) -> str:
 
 async def file(visit: Visit, rest: str) -> None:
     """``/file [NAME]``: a file of this conversation."""
-    now = _here(visit)
+    now = await _here(visit)
     if now is None:
         return
     found = await _files(visit, now.conversation)
@@ -356,8 +375,10 @@ async def _files(visit: Visit, conversation: str) -> list[dict[str, Any]]:
     return list({one["sha256"]: one for one in reversed(files)}.values())[::-1]
 
 
-def _here(visit: Visit) -> Binding | None:
+async def _here(visit: Visit) -> Binding | None:
     now = visit.office.store.binding(visit.place)
     if now is None:
         visit.say(NOWHERE)
+    else:
+        await places.still_in(visit, now.conversation)
     return now

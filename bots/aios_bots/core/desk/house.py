@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from aios_bots.core import leaving
 from aios_bots.core.buttons import Action
 from aios_bots.core.commands import COMMANDS
 from aios_bots.core.desk import names, places, rights
@@ -182,9 +183,7 @@ async def unpair(visit: Visit, _: str) -> None:
 
 async def unpaired(visit: Visit, _: Action) -> None:
     store = visit.office.store
-    now = store.binding(visit.place)
-    if now is not None and now.mode is Mode.CHAT:
-        await places.leave(visit, now.conversation)
+    await leaving.leave_all(visit.office.voices.owner, visit.incoming.person)
     visit.rewrite("You are out. A new code lets you in again.")
     visit.toast()
     await store.people.note(visit.incoming.person, "unpaired")

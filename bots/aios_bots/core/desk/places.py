@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from aios_bots.core import leaving
 from aios_bots.core.desk import names, rights
 from aios_bots.core.desk.visit import Visit
 from aios_bots.core.store import Binding, Mode
@@ -59,13 +60,14 @@ async def _left_behind(visit: Visit, ref: str) -> str:
 async def bind(
     visit: Visit, conversation: str, agent: str, mode: Mode = Mode.CHAT, last_seq: int = 0
 ) -> Binding:
-    """From now on this place shows that conversation; who writes there is brought into it.
+    """From now on this place shows that conversation; its person is brought into it.
 
-    ``last_seq``: what happened up to there is known here. A place that showed it before, in
-    whichever mode, goes on where it is.
+    An owner who only reads is not, if it can be shown all the same. ``last_seq``: what happened up
+    to there is known here. A place that showed it before, in whichever mode, goes on where it is.
     """
     store, place = visit.office.store, visit.place
-    if mode is Mode.CHAT or not await _owner_sees(visit, conversation):
+    # Others are to be seen there when they read, and to be taken out: the owner sees all anyway.
+    if mode is Mode.CHAT or not visit.is_owner or not await _owner_sees(visit, conversation):
         joined = await join(visit, conversation)
         if joined == last_seq + 1:  # else something happened meanwhile that is to be shown
             last_seq = joined
@@ -102,14 +104,24 @@ async def back_to(visit: Visit, conversation: str, agent: str = "") -> Binding:
     return await bind(visit, conversation, agent, last_seq=last)
 
 
-async def leave(visit: Visit, conversation: str) -> None:
-    """Take the person out, if they are in."""
-    try:
-        await visit.client.call("chat.leave", conversation=conversation, who=visit.incoming.person)
-    except InvalidParams as error:
-        gone = "is not in this conversation", "no such conversation"
-        if not any(word in error.message for word in gone):
-            raise
+async def is_in(visit: Visit, conversation: str) -> bool:
+    """Whether this person is in it. The node does not ask: we see what anybody of ours is in.
+
+    Whoever writes in a group is brought in, and the owner may be anywhere.
+    """
+    if visit.is_owner or not visit.private:
+        return True
+    return visit.incoming.person in await leaving.members(visit.client, conversation)
+
+
+async def still_in(visit: Visit, conversation: str) -> None:
+    """Raises ``InvalidParams``, as if it were not there, for who is not in it any more."""
+    if await is_in(visit, conversation):
+        return
+    now = visit.office.store.binding(visit.place)
+    if now is not None and now.conversation == conversation:
+        await visit.office.store.unbind(visit.place)
+    raise InvalidParams(f"no such conversation: {conversation[:80]}")
 
 
 async def agent_of_chat(visit: Visit) -> str:

@@ -28,6 +28,7 @@ async def post(visit: Visit, incoming: Incoming, binding: Binding) -> None:
     if not text.strip() and not incoming.files:
         visit.say("I can pass on words, photos and files; there were none.")
         return
+    await places.still_in(visit, binding.conversation)
     if await _answered(visit, incoming, binding.conversation, text):
         return
     text = await _with_context(visit, incoming, binding, text)
@@ -218,11 +219,11 @@ async def edited(visit: Visit) -> None:
     if shown is None:
         return
     text = quoting.spoken(visit, visit.incoming)
-    if text.strip():
+    if text.strip() and await places.is_in(visit, shown.conversation):
         await marks.edit(visit, shown, text)
 
 
 async def reacted(visit: Visit) -> None:
     shown = visit.office.store.event_of(visit.place.chat, visit.incoming.msg_id)
-    if shown is not None:
+    if shown is not None and await places.is_in(visit, shown.conversation):
         await marks.react(visit, shown, one_line(visit.incoming.data, 64))

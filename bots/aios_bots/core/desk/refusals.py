@@ -21,6 +21,7 @@ HELLO = "This bot is private. If you were given a code, send /pair CODE."
 WRONG_CODE = (
     "That code is not good, or not any more: codes work once, for ten minutes. Ask for a new one."
 )
+USED_CODE = "You are in already: a code works once. /chats lists your conversations."
 SAID_MAX_CHARS = 300
 NAMES_SHOWN = 3
 
