@@ -249,6 +249,7 @@ async def test_an_update_that_comes_again_does_nothing_and_is_counted(world: Wor
     ana = await world.comes_in()
     conversation = await world.talks(ana)
     once = ana.says("once")
+    await world.until(lambda: world.app.texts("5")[-1] == "parrot\nparrot: once")
     await world.quiet()
     before, said = world.app.texts("5"), await world.said(conversation)
     world.app.hand_over_again(once)

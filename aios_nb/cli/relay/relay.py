@@ -271,10 +271,12 @@ class Relay:
         if asked is not None:
             with suppress(TimeoutError):
                 await asyncio.wait_for(asked.arrived.wait(), CANCEL_S)
+        if asked is not None and asked.task is not None:
+            # First: nobody waits for its answer any more, and none may come. In this era a broken
+            # connection alone stops nothing.
+            asked.task.cancel()
         if self._session is not None:
             await self._notify(self._session, message.body)
-        if asked is not None and asked.task is not None:
-            asked.task.cancel()  # nobody waits for its answer any more, and none may come
 
     # The session of the earlier era ---------------------------------------------------
 
