@@ -10,6 +10,9 @@ from enum import StrEnum
 
 import msgspec
 
+MOVED = "moved:"
+"""How the ``data`` of a membership begins when the chat has another id, which follows."""
+
 
 class ChatKind(StrEnum):
     PRIVATE = "private"

@@ -14,14 +14,12 @@ import msgspec
 
 from aios_bots.adapters.telegram.attachments import files_of
 from aios_bots.core.commands import said
-from aios_bots.core.model import ChatKind, Incoming, Kind, Place, Sender, SenderKind
+from aios_bots.core.model import MOVED, ChatKind, Incoming, Kind, Place, Sender, SenderKind
 from aios_nb.richtext import one_line
 
 PLATFORM = "tg"
 INLINE = "inline:"
 """How an ``answer_to`` begins that is a search: it is answered by another call than a button."""
-MOVED = "moved:"
-"""How the ``data`` of a membership begins whose chat has another id now, which follows."""
 NAME_MAX_CHARS = 64
 _STANDS_FOR_MANY = frozenset({777000, 1087968824, 136817688})
 _CHATS = {

@@ -15,7 +15,7 @@ from aios_bots.core.commands import COMMANDS, said
 from aios_bots.core.desk import entry, finding, following, house, posting, refusals, talking
 from aios_bots.core.desk.visit import Office, Visit, cut
 from aios_bots.core.flood import Flood
-from aios_bots.core.model import ChatKind, Incoming, Kind
+from aios_bots.core.model import MOVED, ChatKind, Incoming, Kind
 from aios_bots.core.pairing import Pairing, Role
 from aios_bots.core.policy import QUIET, RANK, Act, Reason, Ruling, is_person, rule
 from aios_bots.core.postman import Postman
@@ -29,8 +29,6 @@ BUSY_S = 20.0
 ADMITTED_HELD = 4096
 LIGHT_PER_MIN, LIGHT_BURST = 90, 20
 """Buttons, reactions and searches as one types; and all that the owner sends."""
-MOVED = "moved:"
-"""How the ``data`` of a membership begins when the chat has another id, which follows."""
 GREETED = "told once"
 """In the audit; a bridge that starts again knows from it who had the line today."""
 OUT = frozenset({"kicked", "left", "blocked", "out"})

@@ -30,9 +30,9 @@ async def chat(visit: Visit, rest: str) -> None:
     if not places.may_rebind(visit):
         visit.say("Only the owner says whom this group talks to.")
         return
-    said = bool(text or visit.incoming.files)
-    binding = await _begin(visit, rights.meant(visit, name), "" if said else " Just write.")
-    if said:
+    has_words = bool(text or visit.incoming.files)
+    binding = await _begin(visit, rights.meant(visit, name), "" if has_words else " Just write.")
+    if has_words:
         await visit.flush()  # before the answer
         await message(visit, visit.incoming, binding)
 
