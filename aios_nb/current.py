@@ -6,6 +6,8 @@ then forget what they held.
 
 from __future__ import annotations
 
+import logging
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -13,6 +15,8 @@ from concurrent.futures import Future
 from typing import Any, Literal
 
 from aios_nb.errors import NotRunning
+
+log = logging.getLogger("aios_nb.node")
 
 State = Literal["down", "starting", "up", "stopping", "failed"]
 
@@ -53,7 +57,11 @@ class Program:
             if self.state == "up" and self.node.running:
                 return False
             self._set("starting", None, "starting")
-        self._tell()
+        try:
+            self._tell()
+        except BaseException:  # interrupted: nobody would ever finish what was begun
+            self.failed("interrupted")
+            raise
         return True
 
     def came(self, node: Any, *, chosen: bool) -> None:
@@ -67,14 +75,26 @@ class Program:
             self._set("failed", None, problem)
         self._tell()
 
-    def take(self) -> Any:
-        """The node for whoever stops it, until ``ended``; None when there is none."""
+    def take(self, within_s: float | None = None) -> Any:
+        """The node for whoever stops it, until ``ended``; None when there is none.
+
+        ``TimeoutError``: until then one starts or stops.
+        """
+        until = None if within_s is None else time.monotonic() + within_s
         with self._changed:
             while self.state in {"starting", "stopping"}:
+                if until is not None and time.monotonic() > until:
+                    raise TimeoutError
                 self._changed.wait(_LOOK_S)
             node = self.node
+            chosen = self.chosen
             self._set("down" if node is None else "stopping", None, "stopped")
-        self._tell()
+        try:
+            self._tell()
+        except BaseException:  # interrupted: nobody would stop it
+            if node is not None:
+                self.came(node, chosen=chosen)
+            raise
         return node
 
     def ended(self) -> None:
@@ -124,7 +144,21 @@ class Program:
 
     def _tell(self) -> None:
         for told in tuple(self._told):
-            told()
+            try:
+                told()
+            except Exception:
+                log.exception("somebody who is told of the node failed")
+
+    def forget(self) -> None:
+        """In a forked child: the node stayed behind, and so did whoever held the lock."""
+        self._changed = threading.Condition()
+        self._told = []
+        self.node = self.sink = self.attend = None
+        self.state = "down"
+        self.problem = "it lives in the process that this one was forked from"
 
 
 program = Program()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=program.forget)

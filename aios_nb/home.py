@@ -37,6 +37,8 @@ if sys.platform != "win32":
     import fcntl
 
 NAME_MAX = 48
+NOTEBOOK_PATH = "JPY_SESSION_NAME"
+"""The variable in which Jupyter tells a kernel whose it is."""
 FALLBACK_NAME = "node"
 CLAIM_WAIT_S = 5.0
 """How long a taken name is waited for: a kernel that restarts is gone by then."""
@@ -351,7 +353,7 @@ def check_name(name: str) -> str:
 
 def default_name(environ: Mapping[str, str]) -> tuple[str, bool]:
     """A node's name when none was given, and whether it comes from the notebook's path."""
-    path = environ.get("JPY_SESSION_NAME", "")
+    path = environ.get(NOTEBOOK_PATH, "")
     if not path:
         return FALLBACK_NAME, False
     # Some file systems store accents apart from their letter: one notebook, one name.

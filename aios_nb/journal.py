@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Callable
 
 LINES_KEPT = 2000
 
@@ -21,6 +22,32 @@ class Journal(logging.Handler):
 
 
 journal = Journal()
+
+
+_LIBRARIES = ("kademlia", "markdown_it", "mcp", "rpcudp", "sse_starlette")
+"""That log what they do for us, at DEBUG and INFO."""
+
+
+def keep_to_ourselves() -> Callable[[], None]:
+    """From now on no line of ours goes to handlers of the program; the result ends that.
+
+    In a notebook ``logging.basicConfig()`` would show them in whatever cell runs.
+    """
+    logger = logging.getLogger("aios_nb")
+    before = logger.propagate
+    logger.propagate = False
+    quieted = [
+        library for library in map(logging.getLogger, _LIBRARIES) if library.level == logging.NOTSET
+    ]
+    for library in quieted:
+        library.setLevel(logging.WARNING)
+
+    def end() -> None:
+        logger.propagate = before
+        for library in quieted:
+            library.setLevel(logging.NOTSET)
+
+    return end
 
 
 def keep_journal() -> None:

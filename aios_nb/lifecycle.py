@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextvars
+import threading
 from collections.abc import Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +16,7 @@ from aios_nb.current import program
 from aios_nb.errors import UsageError
 from aios_nb.home import Home
 from aios_nb.joining import addresses, network_name
+from aios_nb.loop import waited
 
 if TYPE_CHECKING:
     from aios_nb.node import Node
@@ -44,6 +48,7 @@ def up(
         join=join,
         network=network,
     )
+    before: Settings | None = None
     while not program.begin():
         running: Node | None = program.running
         if running is None:
@@ -54,20 +59,57 @@ def up(
             return running
         if program.chosen:
             raise UsageError(problem, hint="aios.down() stops it first")
+        before = running.settings
         down()
-    return launch(wanted, chosen=True)
-
-
-def down() -> None:
-    """Stop this program's node, if it runs."""
-    node: Node | None = program.take()
-    if node is None:
-        return
-    decorator.set_sink(None)
     try:
-        node.stop()
-    finally:
-        program.ended()
+        return launch(wanted, chosen=True)
+    except BaseException:
+        # What cannot be had must not cost what was there.
+        if before is not None and program.begin(wait=False):
+            with suppress(Exception):
+                launch(before, chosen=False)
+        raise
+
+
+def down(within_s: float | None = None) -> None:
+    """Stop this program's node, if it runs. ``TimeoutError``: it goes on behind.
+
+    An interrupt ends only the wait: half stopped, a node would keep its name and its files, and
+    the next one here would be another.
+    """
+    running: Node | None = program.running
+    if running is not None and running.loop.is_here():
+        raise UsageError("a node cannot be stopped by one of its own async agents")
+    ended: Future[None] = Future()
+    node: Node | None = None
+    behind = threading.Thread(target=lambda: _end(node, ended), name="aios-stop", daemon=True)
+    try:
+        node = program.take(within_s)
+        if node is None:
+            return
+        decorator.set_sink(None)
+        behind.start()
+    except RuntimeError:  # at the end of a program no thread begins any more
+        _end(node, ended, within_s)
+    except BaseException:
+        if node is not None and behind.ident is None:  # interrupted: nobody would stop it
+            program.came(node, chosen=program.chosen)
+            decorator.set_sink(node.adopt)
+        raise
+    waited(ended, within_s)
+
+
+def _end(node: Node | None, ended: Future[None], within_s: float | None = None) -> None:
+    try:
+        try:
+            if node is not None:
+                node.stop(within_s)
+        finally:
+            program.ended()
+    except BaseException as error:  # noqa: BLE001 - told to who waits, if anybody still does
+        ended.set_exception(error)
+    else:
+        ended.set_result(None)
 
 
 def choices(**given: Any) -> Settings:
@@ -75,7 +117,8 @@ def choices(**given: Any) -> Settings:
     plain = {"home": None, "join": (), "network": Settings().network, **given}
     _check(plain)
     home = plain["home"]
-    plain["home"] = None if home is None else Path(home)
+    # Not where the program is later: a cell may change its folder.
+    plain["home"] = None if home is None else Path(home).expanduser().absolute()
     plain["join"] = addresses(plain["join"])
     plain["network"] = network_name(plain["network"])
     plain["allow_hosts"] = tuple(plain.get("allow_hosts", ()))
@@ -101,9 +144,11 @@ def launch(wanted: Settings | None = None, *, chosen: bool) -> Node:
                     started.adopt(one)
             hosted = declared
     except BaseException as error:
-        if started is not None:
-            started.stop()
-        program.failed(str(error) or type(error).__name__)
+        try:
+            if started is not None:
+                started.stop()
+        finally:  # interrupted once more: what was begun must end all the same
+            program.failed(str(error) or type(error).__name__)
         raise
     program.came(started, chosen=chosen)
     return started

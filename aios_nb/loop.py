@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import gc
+import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from aios_nb.current import program
 from aios_nb.errors import UsageError
@@ -26,6 +28,8 @@ SWITCH_INTERVAL_S = 1e-4
 for it several times: with 0.5 ms a chat message beside a cell took 3 ms, with 0.1 ms it takes 1.7.
 What the cell loses is within the noise of a shared machine (10 %). Code that computes in two to
 four Python threads at once is a fifth to a quarter slower than with 5 ms."""
+EXIT_S = 5.0
+"""How long the end of a program waits for its nodes."""
 _POLL_S = 0.5
 """An interrupt that comes just before a wait begins is seen only when the wait ends."""
 
@@ -37,9 +41,15 @@ class LoopThread:
         self._name = name
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._forked = False
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
+        if self._forked:
+            raise UsageError(
+                "the node lives in the process that this one was forked from",
+                hint="a node of its own: aios.up()",
+            )
         if self._loop is None:
             raise UsageError("the node is not running", hint="start it with aios.up()")
         return self._loop
@@ -53,26 +63,37 @@ class LoopThread:
         return self._thread is threading.current_thread()
 
     def start(self) -> None:
-        """Run a fresh loop; returns when it turns."""
+        """Run a fresh loop; returns when it turns.
+
+        It is asyncio's own kind, whatever the program's policy makes: that may be meant for the
+        main thread alone. And it is made here, where a failure (no more file handles) is heard.
+        """
+        loop = asyncio.SelectorEventLoop()
         ready = threading.Event()
 
         def run() -> None:
-            loop = asyncio.new_event_loop()
-            asyncio.set_event_loop(loop)
-            self._loop = loop
             loop.call_soon(ready.set)
             try:
                 loop.run_forever()
             finally:
                 _wind_up(loop)
 
-        self._thread = threading.Thread(target=run, name=self._name, daemon=True)
+        thread = threading.Thread(target=run, name=self._name, daemon=True)
+        self._loop, self._thread, self._forked = loop, thread, False
         _SWITCHING.enter()
-        self._thread.start()
+        _THREADS.add(self)
+        try:
+            thread.start()
+        except BaseException:
+            if thread.ident is None:  # else it turns, and ``stop`` ends it
+                self._loop = self._thread = None
+                _SWITCHING.leave()
+                loop.close()
+            raise
         ready.wait()
 
-    def stop(self) -> None:
-        """Cancel what is left, close the loop and join the thread."""
+    def stop(self, within_s: float | None = None) -> None:
+        """Cancel what is left, close the loop and join the thread, or leave it after that time."""
         loop, thread = self._loop, self._thread
         if loop is None or thread is None:
             return
@@ -80,15 +101,22 @@ class LoopThread:
             raise UsageError("a node cannot be stopped from inside its own loop")
         self._loop = self._thread = None
         loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        _SWITCHING.leave()
+        try:
+            thread.join(within_s)
+        finally:
+            _SWITCHING.leave()
+
+    def forget(self) -> None:
+        """This is a copy in another process: the thread is not here, and its loop is not ours."""
+        self._loop = self._thread = None
+        self._forked = True
 
     def submit(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
         """Hand work to the loop from any thread."""
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
-    def sync(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """The work's result, waited for here. An interrupt cancels the work too.
+    def sync(self, make: Callable[[], Coroutine[Any, Any, T]], within_s: float | None = None) -> T:
+        """The work's result, waited for here. An interrupt, or the end of that time, cancels it.
 
         A main thread that agents may need (``engine="kernel"``) serves them while it waits.
         """
@@ -98,16 +126,9 @@ class LoopThread:
                 hint="in async agents use the _async twin and await it",
             )
         loop = self.loop  # not running: say so before there is work to leave undone
-        serves = threading.current_thread() is threading.main_thread()
         work = _Work(make)
         try:
-            future = asyncio.run_coroutine_threadsafe(work.run(), loop)
-            while not future.done():
-                if serves and program.attend is not None:
-                    program.attend(future)
-                else:  # a wait with a time-out can be interrupted on every platform
-                    concurrent.futures.wait([future], _POLL_S)
-            return future.result()
+            return waited(asyncio.run_coroutine_threadsafe(work.run(), loop), within_s)
         except BaseException:
             work.give_up(loop)
             raise
@@ -119,6 +140,23 @@ class LoopThread:
             return await make()
         with _WAKING.awake(loop):
             return await asyncio.wrap_future(self.submit(make()))
+
+
+def waited(future: concurrent.futures.Future[T], within_s: float | None = None) -> T:
+    """Its result, waited for here; an interrupt ends the wait. Agents may need a main thread.
+
+    Not where there is little time: at the end of a program nobody is served any more.
+    """
+    serves = within_s is None and threading.current_thread() is threading.main_thread()
+    until = None if within_s is None else time.monotonic() + within_s
+    while not future.done():
+        if until is not None and time.monotonic() > until:
+            raise TimeoutError
+        if serves and program.attend is not None:
+            program.attend(future)
+        else:  # a wait with a time-out can be interrupted on every platform
+            concurrent.futures.wait([future], _POLL_S)
+    return future.result()
 
 
 class _Work(Generic[T]):
@@ -191,8 +229,15 @@ def _wind_up(loop: asyncio.AbstractEventLoop) -> None:
         loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
     loop.run_until_complete(loop.shutdown_asyncgens())
     loop.run_until_complete(loop.shutdown_default_executor())
-    asyncio.set_event_loop(None)
+    _drop_connections(loop)
     loop.close()
+
+
+def _drop_connections(loop: asyncio.AbstractEventLoop) -> None:
+    """What was closed with something left to send waits for the other side; not for ever."""
+    for transport in tuple(getattr(loop, "_transports", {}).values()):
+        transport.abort()
+    loop.run_until_complete(asyncio.sleep(0))
 
 
 class _Switching:
@@ -202,6 +247,13 @@ class _Switching:
         self._lock = threading.Lock()
         self._nodes = 0
         self._before = 0.0
+
+    def forget(self) -> None:
+        """In a forked child there is no node."""
+        self._lock = threading.Lock()
+        if self._nodes:
+            self._nodes = 0
+            sys.setswitchinterval(self._before)
 
     def enter(self) -> None:
         with self._lock:
@@ -219,6 +271,19 @@ class _Switching:
 
 
 _SWITCHING = _Switching()
+_THREADS: WeakSet[LoopThread] = WeakSet()
+
+
+def _in_forked_child() -> None:
+    """Threads stay behind: who would wait for one of them here would wait for ever."""
+    for one in tuple(_THREADS):
+        one.forget()
+    _THREADS.clear()
+    _SWITCHING.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_forked_child)
 
 
 GC_THRESHOLDS = 2_000, 5, 50

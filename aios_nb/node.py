@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import atexit
 import sys
+import time
 import types
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from aios_nb.agents.definition import Definition, describe
@@ -14,7 +16,7 @@ from aios_nb.config import Settings
 from aios_nb.errors import UsageError
 from aios_nb.home import Claim, Home, RunInfo
 from aios_nb.journal import keep_journal
-from aios_nb.loop import LoopThread
+from aios_nb.loop import EXIT_S, LoopThread
 from aios_nb.rooms import Rooms
 from aios_nb.site import Site
 
@@ -64,21 +66,29 @@ class Node(Site):
         _running.add(self)
         return self
 
-    def stop(self) -> None:
-        """Stop answering, log what was cut, let go of the name. A second call does nothing."""
+    def stop(self, within_s: float | None = None) -> None:
+        """Stop answering, log what was cut, let go of the name. A second call does nothing.
+
+        ``within_s``: at the end of the program, which does not wait for an agent that holds the
+        loop. What was cut is then found by the next node of that name.
+        """
         if self.loop.is_here():
             raise UsageError("a node cannot be stopped by one of its own async agents")
         _running.discard(self)
-        if self.loop.running:
-            try:
-                if self._rooms is not None:
-                    self.run(self._rooms.close)
-            finally:
-                self._rooms = self._client = None
-                self.loop.stop()
-        if self._claim is not None:
-            self._claim.release()
-            self._claim = self.run_info = None
+        until = None if within_s is None else time.monotonic() + within_s
+        try:
+            if self.loop.running:
+                try:
+                    if self._rooms is not None:
+                        self.loop.sync(self._rooms.close, within_s)
+                finally:
+                    self._rooms = self._client = None
+                    self.loop.stop(None if until is None else max(0, until - time.monotonic()))
+        finally:
+            # However it ended: a name that is held on would be lost to the next node here.
+            claim, self._claim, self.run_info = self._claim, None, None
+            if claim is not None:
+                claim.release()
 
     def __enter__(self) -> Self:
         if not self.running:
@@ -170,4 +180,5 @@ sys.modules[__name__].__class__ = _Callable
 @atexit.register
 def _stop_all() -> None:
     for node in list(_running):
-        node.stop()
+        with suppress(TimeoutError):
+            node.stop(EXIT_S)

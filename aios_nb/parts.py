@@ -97,7 +97,7 @@ def _read(path: Path) -> bytes:
         _check_size(size, path.name)
         return path.read_bytes()
     except OSError as error:
-        raise UsageError(f"cannot read {path.name}: {error.strerror}") from error
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
 
 
 def _check_size(size: int, name: str) -> None:

@@ -257,6 +257,7 @@ def withdrawal(ended: AgentRecord, *, seq: int, epoch: int, now_ms: int) -> Agen
         seq=seq,
         epoch=epoch,
         exp=now_ms + WITHDRAWN_LIFETIME_MS,
+        version=ended.version,  # offered again, it is a later one
         withdrawn=True,
     )
 

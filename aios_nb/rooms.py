@@ -214,6 +214,7 @@ class Rooms:
             self.network.others,
             self.looking.search,
             self.looking.named,
+            self.network.acquainted,
         )
         self.nodes.on_change = self._review
 
@@ -260,6 +261,7 @@ class Rooms:
         return Looking(
             searching,
             network.larger_sites(),
+            acquainted=network.acquainted,
             complete=lambda: network.knows_all,
             record=network.record_of,
             may_tell=network.may_tell,

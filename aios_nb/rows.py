@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -263,10 +264,10 @@ class Hit:
 
     def chat(self) -> Any:
         """A chat with it, under the cell. Needs a notebook with the extension."""
-        face = type(self.site).chat_face
+        face: Callable[[str], Any] | None = self.site.chat_face  # of a class: it knows the site
         if face is None:
             raise UsageError("a chat needs a notebook", hint="%load_ext aios_nb")
-        return face(self.site, self.row.id)
+        return face(self.row.id)
 
     def __repr__(self) -> str:
         about = self.row.about[:_ABOUT_SHOWN]

@@ -7,18 +7,20 @@ of the contract (``rows.py``), and a ``Reply`` that is a ``str`` (``replies.py``
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import msgspec
 
 from aios_nb import parts
 from aios_nb.client.files import put_file
 from aios_nb.client.interface import SiteClient
+from aios_nb.current import program
 from aios_nb.envelope import DEADLINE_DEFAULT_S, AgentRow, new_id
-from aios_nb.errors import AiosError, UsageError
+from aios_nb.errors import AiosError, NotRunning, UsageError
 from aios_nb.guests import GuestVerbs
 from aios_nb.loop import LoopThread
 from aios_nb.replies import Reply, ReplyFile
@@ -60,6 +62,21 @@ class Waiting(Protocol):
         """What the agent says about how far it is."""
 
 
+class Later:
+    """The node of an answer that was kept in a file, if it is there when it is needed."""
+
+    def __init__(self, node_id: str) -> None:
+        self._wanted = node_id
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        node = program.there()
+        if node.node_id != self._wanted:
+            raise NotRunning(f"this was of another node, {self._wanted}")
+        return getattr(node, name)
+
+
 class Site(GuestVerbs):
     """The verbs of a node. ``client`` lives on ``loop``; call from anywhere else."""
 
@@ -71,6 +88,17 @@ class Site(GuestVerbs):
     def __init__(self, loop: LoopThread) -> None:
         self.loop = loop
         self._client: SiteClient | None = None
+
+    def __copy__(self) -> Self:
+        """A copy of an answer belongs to the same node."""
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[type[Later], tuple[str]]:
+        """An answer may be kept in a file; its node is looked for when it is used again."""
+        return Later, (getattr(self._client, "node_id", ""),)
 
     @property
     def client(self) -> SiteClient:
@@ -89,7 +117,9 @@ class Site(GuestVerbs):
         ``doing`` says what is waited for; with a ``message_id`` the agent's own notes are shown.
         """
         face = Site.wait_face
-        if face is None or not doing:
+        # What a thread waits for is not the business of the cell that happens to run.
+        beside = threading.current_thread() is not threading.main_thread()
+        if face is None or not doing or beside:
             return self.loop.sync(make)
         return self.loop.sync(lambda: self._shown(face(doing), make, message_id))
 

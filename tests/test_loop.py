@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import sys
 import threading
 import time
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from aios_nb.current import program
 from aios_nb.errors import UsageError
 from aios_nb.loop import LoopThread
 
@@ -37,6 +39,35 @@ def test_an_error_over_there_is_raised_here(loop: LoopThread) -> None:
 
     with pytest.raises(ValueError, match="no"):
         loop.sync(fail)
+
+
+def test_a_connection_that_nobody_reads_is_closed_with_the_loop() -> None:
+    thread = LoopThread("test-loop")
+    thread.start()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+
+        async def write() -> socket.socket:
+            where = silent.getsockname()
+            transport, _ = await asyncio.get_running_loop().create_connection(
+                asyncio.Protocol, *where
+            )
+            transport.write(bytes(64 << 20))
+            transport.close()
+            found: socket.socket = transport.get_extra_info("socket")
+            return found
+
+        ours = thread.sync(write)
+        assert ours.fileno() >= 0  # something is left to send
+        thread.stop()
+        assert ours.fileno() == -1
+
+
+def test_who_has_little_time_serves_nobody_meanwhile(
+    loop: LoopThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "attend", lambda future: future.result())
+    with pytest.raises(TimeoutError):
+        loop.sync(asyncio.Event().wait, 0.01)
 
 
 def test_an_interrupt_cancels_the_wait_and_the_work(loop: LoopThread) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aios_nb.richtext import TAGS, Node, Tree, flat, parse, plain, to_data, to_html, to_text
+from aios_nb.richtext import TAGS, Node, Tree, flat, gist, parse, plain, to_data, to_html, to_text
 from aios_nb.richtext.growing import NODES_MAX
 from aios_nb.richtext.highlight import highlight
 from aios_nb.richtext.languages import LANGUAGES
@@ -103,7 +103,15 @@ class Outline(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         assert tag in self.SAFE
-        assert {name for name, _ in attrs} <= {"class", "style", "href", "target", "rel", "start"}
+        assert {name for name, _ in attrs} <= {
+            "class",
+            "style",
+            "href",
+            "target",
+            "rel",
+            "start",
+            "tabindex",
+        }
         for name, value in attrs:
             assert name != "href" or (value or "").startswith(("http://", "https://", "mailto:"))
             assert name != "style" or "url" not in (value or "")
@@ -288,6 +296,14 @@ def test_as_text_it_is_made_for_reading():
         "",
         "    ls -l",
     ]
+
+
+def test_in_a_list_it_is_one_line_of_words():
+    said = gist(
+        "# Rain\n\n**Wet** in `Oslo`:\n\n| a | b |\n|--|--:|\n| x | 1 |\n\n```py\nprint(1)\n```"
+    )
+    assert said == "Rain Wet in `Oslo`: a b x 1 print(1)"
+    assert gist("  <b>2 * 3</b>\n\x1b[31m ") == "<b>2 * 3</b>"
 
 
 def test_as_html_it_needs_no_style_sheet():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
 import signal
 import subprocess
 import sys
@@ -457,3 +459,22 @@ def test_a_found_agent_says_why_and_hides_nothing() -> None:
     assert "numbers" in hits[0].why
     assert hits[0].why in repr(hits[0])
     assert repr(hits[0]).isprintable()
+
+
+def test_an_answer_can_be_kept_in_a_file_and_copied() -> None:
+    node = aios.up()
+    reply = node.ask("calc", "6 * 7")
+    hits = node.search("calculate")
+    for again in (pickle.loads(pickle.dumps(reply)), copy.deepcopy(reply), copy.copy(reply)):
+        assert (str(again), again.data, again.conversation) == ("42", 42, reply.conversation)
+        assert again.ask("2 + 2") == "4"
+    assert pickle.loads(pickle.dumps(hits))[0].ask("1 + 1") == "2"
+
+    kept = pickle.dumps(reply)
+    aios.down()
+    later = pickle.loads(kept)
+    assert later == "42"
+    with pytest.raises(NotRunning):
+        later.ask("x")
+    aios.up()
+    assert later.ask("3 + 3") == "6"

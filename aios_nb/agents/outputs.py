@@ -158,7 +158,7 @@ class Answer:
             self._add_data(value._asdict() if hasattr(value, "_asdict") else value, None)
         else:
             raise AgentFailed(
-                f"the agent answered with a {_type_name(value)}, which cannot be sent",
+                f"the agent answered with {_a(_type_name(value))}, which cannot be sent",
                 hint=_hint(value),
             )
 
@@ -273,6 +273,13 @@ def _image_png(image: Any) -> File:
         out = io.BytesIO()
         image.convert("RGB").save(out, format="PNG")
     return File(out.getvalue(), name="image.png")
+
+
+def _a(name: str) -> str:
+    """A type in a sentence: an object, a module, bytes."""
+    if name in {"bytes", "bytearray"}:
+        return "bytes"
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
 def _type_name(value: Any) -> str:

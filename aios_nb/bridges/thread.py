@@ -37,6 +37,10 @@ class BridgeThread:
         return self._adapter.account
 
     @property
+    def address(self) -> str:
+        return self._adapter.address
+
+    @property
     def running(self) -> bool:
         return self._work is not None and not self._work.done()
 

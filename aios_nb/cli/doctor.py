@@ -16,11 +16,12 @@ from aios_nb.people.checks.bridges import bridges
 from aios_nb.people.checks.machine import machine
 from aios_nb.people.checks.nodes import nodes
 from aios_nb.people.checks.storage import storage
+from aios_nb.people.layout import hanging
 from aios_nb.richtext import one_line
 
 _MARKS = {Health.OK: ("ok", "green"), Health.WARN: ("warn", "yellow"), Health.FAIL: ("fail", "red")}
-
-
+_SAYS = 20
+"""Cells before what a check says."""
 _ONE = "aios-nb doctor --node NAME looks at one from outside"
 
 
@@ -62,6 +63,8 @@ def _show(checks: Sequence[Check]) -> None:
         print(paint(title, "bold"))
         for check in some:
             mark, colour = _MARKS[check.health]
-            print(f"{paint(f'{mark:4}', colour)}  {check.about:12}  {one_line(check.says)}")
+            says = hanging(one_line(check.says), _SAYS)
+            print(f"{paint(f'{mark:4}', colour)}  {check.about:12}  {says}")
             if check.fix:
-                print(f"{' ' * 20}{paint('→ ' + one_line(check.fix), 'bold')}")
+                fix = hanging(one_line(check.fix), _SAYS + 2)
+                print(f"{' ' * _SAYS}{paint(f'→ {fix}', 'bold')}")

@@ -252,9 +252,11 @@ class Directory:
         if offer is not None and not (offer.builtin or offer.source):
             return _one_more(offer.card.version)
         signed = self._stored(name)
-        if signed is None or not isinstance(signed.record, AgentRecord) or signed.record.withdrawn:
+        if signed is None or not isinstance(signed.record, AgentRecord):
             return _FIRST
         version = signed.record.version
+        if signed.record.withdrawn:
+            return _one_more(version)
         same = hashlib.sha256(card_bytes(card(version))).digest() == signed.record.card
         return version if same else _one_more(version)
 
@@ -283,7 +285,7 @@ class Directory:
         """The error for a name that leads nowhere, with near ones: ours and those of ``more``."""
         names = dict.fromkeys([*(offer.name for offer in self._visible(caller)), *more])
         near = difflib.get_close_matches(ref.partition("@")[0].lower(), names, 3, 0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else "`aios-nb agents` lists them"
+        hint = f"did you mean {' or '.join(near)}?" if near else "`aios-nb search` looks for one"
         return NoSuchAgent(f"no such agent: {ref[:96]}", hint=hint, near=near)
 
     def _visible(self, caller: Principal) -> list[Offer]:

@@ -65,6 +65,7 @@ class Finding:
         self._nodes: Callable[[], Iterable[str]] = tuple
         self._others: Others | None = None
         self._ask_sites: AskSites | None = None
+        self._acquainted: Callable[[], Awaitable[None]] | None = None
         self._search: Search | None = None
         self._used = bindings.nodes()
         self._confirmed: dict[str, float] = {}
@@ -78,11 +79,13 @@ class Finding:
         others: Others | None = None,
         search: Search | None = None,
         ask_sites: AskSites | None = None,
+        acquainted: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """The way to other nodes, who carries tasks to one, and which nodes are there right now.
 
         ``others`` are the agents that the network tells of; ``search`` finds among all;
-        ``ask_sites`` gives the ids of a name that larger sites know of.
+        ``ask_sites`` gives the ids of a name that larger sites know of. ``acquainted`` waits for
+        what those tell who are there at the start.
         """
         self._links = links
         self._carrier_for = carrier_for
@@ -90,6 +93,7 @@ class Finding:
         self._others = others
         self._search = search
         self._ask_sites = ask_sites
+        self._acquainted = acquainted
 
     # Without asking anyone -------------------------------------------------------------------
 
@@ -173,10 +177,16 @@ class Finding:
         if caller.kind not in _PEOPLE:
             return self._no_such(ref, caller)
         return NoSuchAgent(
-            f"several agents are called {ref[:96]}: {', '.join(ids)}",
-            hint="type the whole id of the one you mean",
+            f"several agents are called {ref[:96]}: {', '.join(map(self._with_node, ids))}",
+            hint=f"type the id of the one you mean; {PREFIX_NEW} characters of its node will do",
             near=list(ids),
         )
+
+    def _with_node(self, agent: str) -> str:
+        """Its id, and what people call its node."""
+        found = self._others.get(agent) if self._others is not None else None
+        name = one_line(found[0].node_name)[:48] if found else ""
+        return f"{agent} ({name})" if name else agent
 
     # Asking others ---------------------------------------------------------------------------
 
@@ -246,6 +256,8 @@ class Finding:
         if self._links is None:
             return []
         await self._links.met(ASK_S)
+        if self._acquainted is not None:
+            await self._acquainted()
         told = self._others.named(name) if self._others is not None else []
         nodes = set(self._links.joined()) - {self._directory.node_id}
         ids = sorted({f"{name}@{node}" for node in nodes} - set(told))

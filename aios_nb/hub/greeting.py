@@ -47,12 +47,15 @@ class Greeting:
         self._rng = rng
         self._clock = clock
         self._not_before: dict[str, float] = {}
+        self.looked = asyncio.Event()
+        """Set when whoever was there at the start has been greeted, or did not answer."""
 
     async def run(self) -> None:
         """Look and greet, for ever."""
         eager_until = self._clock() + EAGER_S
         while True:
             await self.look()
+            self.looked.set()
             await asyncio.sleep(LOOK_S if self._clock() < eager_until else LOOK_LATER_S)
 
     async def look(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -37,17 +37,21 @@ class Looking:
         searching: Searching,
         sites: LargerSites,
         *,
+        acquainted: Callable[[], Awaitable[None]],
         complete: Callable[[], bool],
         record: Callable[[str], bytes | None],
         may_tell: Callable[[str, str], bool],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``complete``: all that is out there is known here. ``record``: by agent id.
+        """``acquainted`` waits for those who are there at the start.
+
+        ``complete``: all that is out there is known here. ``record``: by agent id.
 
         ``may_tell(node, peer)``: whether one may hear of the other, by where they are.
         """
         self._searching = searching
         self._sites = sites
+        self._acquainted = acquainted
         self._complete = complete
         self._record = record
         self._may_tell = may_tell
@@ -59,6 +63,8 @@ class Looking:
         if caller.is_stranger and not self._strangers.take(self._clock()):
             raise Busy("too many searches by strangers", hint="try again", retry_after_s=1.0)
         person = caller.kind in _PEOPLE
+        if person:
+            await self._acquainted()
         if person and words.strip() and not self._complete():
             return await self._with_larger(words, limit, offset, self._visible(caller))
         cut = Cut(limit, offset, everyone=person)

@@ -11,6 +11,7 @@ import logging
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from aios_nb import params as p
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("aios_nb.hub")
 
+ACQUAINT_S = 2.0
+"""After the start: so long questions wait for what the first nodes tell, and not a moment more."""
 KEEP_S = 60.0
 """Between two savings of who is there."""
 
@@ -82,6 +85,8 @@ class Network:
         self._post: Post | None = None
         self._spreading: Spreading | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._greeting: Greeting | None = None
+        self._settles_at = 0.0
         self._remembered = Remembered(store)
         self.catalogue = Catalogue(
             network,
@@ -169,7 +174,8 @@ class Network:
         for signed in self._directory.records():
             self._published(signed)
         spreading.start()
-        greeting = Greeting(
+        self._settles_at = asyncio.get_running_loop().time() + ACQUAINT_S
+        self._greeting = greeting = Greeting(
             siblings=self._siblings,
             friends=self._remembered.nodes,
             is_member=lambda node: self.member(node) is not None,
@@ -180,6 +186,19 @@ class Network:
         self._spawn(greeting.run())
         self._spawn(self.whereabouts.keep_stored(self._rng))
         self._spawn(self._keep_up())
+
+    async def acquainted(self) -> None:
+        """Return when the nodes that were there at the start have told what they know.
+
+        Who runs all cells of a notebook asks for agents of other notebooks before any was met.
+        """
+        left = self._settles_at - asyncio.get_running_loop().time()
+        if self._greeting is None or left <= 0:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(left):
+                await self._greeting.looked.wait()
+                await self._started().pulled()
 
     async def close(self) -> None:
         """Say goodbye to all; no task and no socket is left."""
@@ -218,6 +237,7 @@ class Network:
 
     async def peers(self, linked: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """The rows of ``node.peers``: those of the links, and all that the gossip knows."""
+        await self.acquainted()
         return await self._peers.rows(linked, self.members(), self._post)
 
     def alive(self, linked: Sequence[Mapping[str, Any]]) -> int:

@@ -178,6 +178,11 @@ class Spreading:
         self._pulling[node_id] = task
         task.add_done_callback(lambda _: self._pulling.pop(node_id, None))
 
+    async def pulled(self) -> None:
+        """Return when what is being fetched right now has come, or failed to."""
+        if self._pulling:
+            await asyncio.wait(tuple(self._pulling.values()))
+
     async def _fetch(self, node_id: str) -> None:
         try:
             async with self._turnstile, asyncio.timeout(PULL_S):

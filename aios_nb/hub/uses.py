@@ -103,9 +103,8 @@ class Uses:
             await self._save()
 
     async def _save(self) -> None:
-        fresh, self._fresh = self._fresh, {}
         now = int(time.time() * 1000)
-        rows = [(agent, self._used[agent], record) for agent, record in fresh.items()]
+        rows = [(agent, self._used[agent], record) for agent, record in self._fresh.items()]
 
         def apply(tx: Tx) -> None:
             for agent, used, record in rows:
@@ -118,6 +117,9 @@ class Uses:
 
         if rows:
             await self._store.write(apply)
+        for agent, used, _ in rows:
+            if self._used[agent] is used:  # not used again meanwhile
+                self._fresh.pop(agent, None)
 
     # Showing ---------------------------------------------------------------------------------
 
@@ -134,11 +136,15 @@ class Uses:
 
     def last(self, agent: str) -> dict[str, Any] | None:
         """How an agent was when it was last used, and when that was; None if it never was."""
-        found = self._store.read("SELECT at, said FROM used_agents WHERE agent = ?", (agent,))
         used = self._used.get(agent)
-        if used is None or not found:
+        if used is None:
             return None
-        at, said = found[0]
+        found = self._store.read("SELECT at, said FROM used_agents WHERE agent = ?", (agent,))
+        if not found and agent not in self._fresh:
+            return None
+        at, said = found[0] if found else (0, "")
+        if agent in self._fresh:  # not saved yet
+            at, said = int(time.time() * 1000), _said(self._fresh[agent]) or said
         then = msgspec.to_builtins(msgspec.json.decode(said, type=Said)) if said else None
         return {
             "at": iso_ms(at),
@@ -153,16 +159,19 @@ class Uses:
 
 
 def _write(tx: Tx, agent: str, used: Used, record: AgentRecord | None, now: int) -> None:
-    said = ""
-    if record is not None:
-        words = Said(record.title, record.about, record.tags, record.version, record.access)
-        said = msgspec.json.encode(words).decode()
     tx.execute(
         "INSERT INTO used_agents VALUES (?, ?, ?, ?, ?) ON CONFLICT (agent) DO UPDATE SET"
         " talks = excluded.talks, at = excluded.at, card = excluded.card,"
         " said = CASE excluded.said WHEN '' THEN said ELSE excluded.said END",
-        (agent, used.talks, now, used.card, said),
+        (agent, used.talks, now, used.card, _said(record)),
     )
+
+
+def _said(record: AgentRecord | None) -> str:
+    if record is None:
+        return ""
+    words = Said(record.title, record.about, record.tags, record.version, record.access)
+    return msgspec.json.encode(words).decode()
 
 
 class _Counting:

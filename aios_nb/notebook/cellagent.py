@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from aios_nb.envelope import NAME
 from aios_nb.errors import AiosError, UsageError
+from aios_nb.notebook.filling import filling, variables
 from aios_nb.notebook.parser import OFFER, read
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ _CALLED = {"timeout": "timeout_s", "example": "examples"}
 
 def offer(shell: Any, session: Session, line: str, cell: str) -> Any:
     """Run the cell, offer its agent; what comes back is what the cell's last line gives."""
-    options = {name: value for name, value in read(OFFER, line).values.items() if value}
+    said = read(OFFER, line, filling(variables(shell))).values
+    options = {name: value for name, value in said.items() if value}
     name = options.pop("name")
     if not NAME.fullmatch(name):
         raise UsageError(
@@ -41,7 +43,10 @@ def offer(shell: Any, session: Session, line: str, cell: str) -> Any:
         raise Misspelt(error, shell) from None
     chosen = _chosen(name, [node.name for node in tree.body if isinstance(node, _DEFINITIONS)])
     result = _run(shell, steps)
-    _declare(shell, session, name, shell.user_ns[chosen], options)
+    if chosen not in shell.user_ns:
+        raise UsageError(f"{chosen} is not there any more at the end of the cell")
+    _declare(name, shell.user_ns[chosen], options)
+    _say(shell, session, name)
     return None if cell.rstrip().endswith(";") else result
 
 
@@ -129,19 +134,32 @@ class Misspelt(Exception):
 Misspelt.__name__ = SyntaxError.__name__  # what it is to whoever reads it
 
 
-def _declare(shell: Any, session: Session, name: str, target: Any, options: dict[str, Any]) -> None:
-    from aios_nb.agents.decorator import define
+def _declare(name: str, target: Any, options: dict[str, Any]) -> None:
+    from aios_nb.agents.decorator import define, name_of
+
+    decorated = name_of(target)  # by @agent above it, in this cell
+    if decorated is None:
+        define(target, name=name, **{_CALLED.get(key, key): what for key, what in options.items()})
+    elif options or decorated != name:
+        raise UsageError(
+            f"{decorated} is offered as the @agent above it says, not as %%agent does",
+            hint="give its settings in one place: there, or behind %%agent",
+        )
+
+
+def _say(shell: Any, session: Session, name: str) -> None:
+    """Under which name others find it now, if they do."""
     from aios_nb.notebook.show.results import Note, note
 
-    card = {_CALLED.get(key, key): value for key, value in options.items()}
-    define(target, name=name, **card)
     node = _node(shell, session)
     if node is None:
-        said = Note(f"{name} will be offered when the node is up")
+        said = f"{name} will be offered when the node is up"
     else:
-        view = node.card(name)
-        said = Note(f"{name} is offered: version {view.card['version']}, {_whom(view.card)}")
-    shell.display_pub.publish(data=note(said), metadata={})
+        card = node.card(name).card
+        said = f"{name} is offered: version {card['version']}, {_whom(card)}"
+        if not card["about"]:
+            said += "; people find it by what it does: --about, or a docstring"
+    shell.display_pub.publish(data=note(Note(said)), metadata={})
 
 
 def _node(shell: Any, session: Session) -> Any:

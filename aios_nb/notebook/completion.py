@@ -9,11 +9,12 @@ import contextlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aios_nb.errors import AiosError
 from aios_nb.notebook.filling import variables
-from aios_nb.notebook.parser import COMMANDS, OFFER, Argument, Command
+from aios_nb.notebook.parser import COMMANDS, OFFER, Argument, Command, Option
+from aios_nb.people.naming import came_along
 
 if TYPE_CHECKING:
     from aios_nb.notebook.session import Session
@@ -23,6 +24,23 @@ _CELL = re.compile(r"\s*%%(aios|agent)\s+(.*)\Z", re.DOTALL)
 _OPEN_BRACE = re.compile(r"\{([^\W\d]?\w*)\Z")
 _CLIENTS = ("claude", "vscode", "cursor", "codex")
 _LATEST = "last"
+_PATHS = frozenset({"FILE", "DIR"})
+_KINDS = {"C": "conversation"}
+"""What completes the value of an option, by what that is called."""
+
+
+class Found(NamedTuple):
+    """What may be typed next."""
+
+    fragment: str
+    """The end of the line that each of the words stands for."""
+    words: list[str]
+    alone: bool = True
+    """Nothing else is offered: in a line of ours, keywords and other magics would be wrong."""
+
+
+_OTHERS = Found("", [], alone=False)
+"""Not our line, or the name of a file: IPython knows these."""
 CONVERSATIONS = 50
 """So many of the latest are offered."""
 
@@ -66,17 +84,19 @@ class Completion:
         """For IPython's matcher API, version 2."""
         from IPython.core.completer import SimpleCompletion
 
-        fragment, found = self.complete(
+        fragment, words, alone = self.complete(
             context.full_text, context.cursor_line, context.cursor_position
         )
+        if alone and not words and fragment:
+            words = [fragment]  # IPython suppresses others only where something is offered
         return {
-            "completions": [SimpleCompletion(text=text, type="aios") for text in found],
+            "completions": [SimpleCompletion(text=text, type="aios") for text in words],
             "matched_fragment": fragment,
-            "suppress": bool(found),
+            "suppress": alone,
             "ordered": True,
         }
 
-    def complete(self, text: str, line: int, column: int) -> tuple[str, list[str]]:
+    def complete(self, text: str, line: int, column: int) -> Found:
         """What stands for the end of that line, and what could."""
         before = text.split("\n")[line][:column]
         cell = _CELL.match(before) if line == 0 else None
@@ -87,7 +107,7 @@ class Completion:
             return self._command((cell or here)[2 if cell else 1])  # type: ignore[index]
         if text.lstrip().startswith("%%aios"):
             return self._variable(before)
-        return "", []
+        return _OTHERS
 
     def refresh(self, *_: Any) -> None:
         """Look behind which conversations there are, for the next time."""
@@ -103,51 +123,62 @@ class Completion:
             rows = answer.result()["conversations"]
             self._conversations = [row["conversation"] for row in rows]
 
-    def _command(self, typed: str) -> tuple[str, list[str]]:
+    def _command(self, typed: str) -> Found:
         name, space, rest = typed.partition(" ")
         if not space:
-            return name, _fitting(name, [word for word in COMMANDS if " " not in word])
+            return Found(name, _fitting(name, [word for word in COMMANDS if " " not in word]))
         deeper, space, further = rest.lstrip().partition(" ")
         below = COMMANDS.get(f"{name} {deeper}")
         if below is not None and space:
             return self._behind(below, further)
         words = [word.partition(" ")[2] for word in COMMANDS if word.startswith(f"{name} ")]
         if words and not space and (found := _fitting(deeper, words)):
-            return deeper, found
+            return Found(deeper, found)
         command = COMMANDS.get(name)
-        return ("", []) if command is None else self._behind(command, rest)
+        return Found("", []) if command is None else self._behind(command, rest)
 
-    def _behind(self, command: Command, rest: str) -> tuple[str, list[str]]:
+    def _behind(self, command: Command, rest: str) -> Found:
         """Behind a command's name: an option, its value, or a word."""
         *words, fragment = re.split(r"\s+", rest)
         words = [word for word in words if word]
         option = command.option(words[-1]) if words else None
         if option is not None and option.value:
-            return fragment, _fitting(fragment, option.choices)
+            return self._value(option, fragment)
         if fragment.startswith("-"):
             flags = [
                 each.flags[-1]
                 for each in command.options
                 if each.many or each.flags[-1] not in words
             ]
-            return fragment, _fitting(fragment, flags)
+            return Found(fragment, _fitting(fragment, flags))
         argument = _argument(command, words)
         if argument is None:
             flags = [each.flags[-1] for each in command.options] if not fragment else []
-            return fragment, flags
+            return Found(fragment, flags)
+        return self._word(argument, rest, fragment)
+
+    def _value(self, option: Option, fragment: str) -> Found:
+        if option.value in _PATHS:
+            return _OTHERS
+        values = option.choices or self._values(_KINDS.get(option.value, ""))
+        return Found(fragment, _fitting(fragment, values))
+
+    def _word(self, argument: Argument, rest: str, fragment: str) -> Found:
+        if argument.name.upper() in _PATHS:
+            return _OTHERS
         if argument.rest and not argument.kind:
             return self._variable(rest)
         if argument.kind == "command":  # some have two words
-            return rest.lstrip(), _fitting(rest.lstrip(), COMMANDS)
-        return fragment, _fitting(fragment, self._values(argument.kind))
+            return Found(rest.lstrip(), _fitting(rest.lstrip(), COMMANDS))
+        return Found(fragment, _fitting(fragment, self._values(argument.kind)))
 
-    def _variable(self, before: str) -> tuple[str, list[str]]:
+    def _variable(self, before: str) -> Found:
         """The name of a variable in ``{…``."""
         brace = _OPEN_BRACE.search(before)
         if brace is None:
-            return "", []
+            return Found("", [])
         names = [name for name in variables(self._shell) if not name.startswith("_")]
-        return brace[0], [f"{{{name}}}" for name in _fitting(brace[1], sorted(names))]
+        return Found(brace[0], [f"{{{name}}}" for name in _fitting(brace[1], sorted(names))])
 
     def _values(self, kind: str) -> Iterable[str]:
         roster = self._session.roster
@@ -156,8 +187,13 @@ class Completion:
         if kind in {"own", "import"}:
             site = self._session.site()
             own = "" if site is None else site.client.node_id
-            mine = [row for row in roster.rows() if row["node_id"] == own]
-            return [row["name"] for row in mine if bool(row.get("source")) == (kind == "import")]
+            return [
+                row["name"]
+                for row in roster.rows()
+                if row["node_id"] == own
+                and bool(row.get("source")) == (kind == "import")
+                and (kind == "import" or not came_along(row["name"], row.get("access", "")))
+            ]
         if kind == "node":
             return [row["node_id"] for row in roster.nodes()]
         if kind == "conversation":

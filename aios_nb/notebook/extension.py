@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
+from aios_nb.journal import keep_to_ourselves
 from aios_nb.notebook import completion, engine, failures, questions, show
+from aios_nb.notebook.kernel import refuse_input
 from aios_nb.notebook.magics import AiosMagics
 from aios_nb.notebook.session import Session, session_of
 from aios_nb.notebook.welcome import Welcome
@@ -19,25 +22,39 @@ def load(shell: Any) -> None:
     if session.uninstalls:
         return
     engine.install(session)
-    session.uninstalls += [
-        _offer_chats(session),
-        show.install(shell),
-        failures.install(shell, session),
-        completion.install(shell, session),
-        questions.install(shell),
-        _register_magics(shell, session),
-        _end_bridges,
-    ]
-    session.start()
-    session.uninstalls.append(Welcome(shell, session).close)
+    installs: tuple[Callable[[], Callable[[], None]], ...] = (
+        lambda: _offer_chats(session),
+        lambda: show.install(shell),
+        lambda: failures.install(shell, session),
+        lambda: completion.install(shell, session),
+        lambda: questions.install(shell),
+        lambda: _register_magics(shell, session),
+        lambda: _follow_cells(shell),
+        lambda: refuse_input(_why_no_input),
+        keep_to_ourselves,
+    )
+    try:
+        for install in installs:
+            session.uninstalls.append(install())
+        session.start()
+        session.uninstalls.append(Welcome(shell, session).close)
+    except BaseException:  # interrupted: half of it would be taken for all of it
+        _take_out(session)
+        raise
 
 
 def unload(shell: Any) -> None:
     """Take everything out again, and stop the node."""
     session = session_of(shell)
+    # First what takes time: who interrupts that still has the magics.
+    _end_bridges()
+    session.stop()
+    _take_out(session)
+
+
+def _take_out(session: Session) -> None:
     while session.uninstalls:
         session.uninstalls.pop()()
-    session.stop()
 
 
 def _register_magics(shell: Any, session: Session) -> Callable[[], None]:
@@ -50,6 +67,24 @@ def _register_magics(shell: Any, session: Session) -> Callable[[], None]:
                 shell.magics_manager.magics[kind].pop(name, None)
 
     return unregister
+
+
+def _follow_cells(shell: Any) -> Callable[[], None]:
+    """What the last run of a cell showed is gone when it is run again."""
+
+    def begins(_: Any) -> None:
+        panel = sys.modules.get("aios_nb.notebook.widgets.panel")
+        if panel is not None:  # else no widget was made
+            panel.cell_begins()
+
+    shell.events.register("pre_run_cell", begins)
+    return lambda: shell.events.unregister("pre_run_cell", begins)
+
+
+def _why_no_input() -> str:
+    """An agent is asked by anyone, and may outlive its cell: nobody need be at the keyboard."""
+    here = threading.current_thread().name.startswith("aios-agent")
+    return "an agent cannot use input(): nobody need be there to type" if here else ""
 
 
 def _end_bridges() -> None:

@@ -82,6 +82,12 @@ def leave_group(error: AiosError) -> None:
         inner = outer
 
 
+def shorten(stop: KeyboardInterrupt, what: str) -> None:
+    """The person stopped a command of ours: one line says so, not where in our code it was."""
+    if not hasattr(stop, _HOOK):
+        setattr(stop, _HOOK, lambda: [f"KeyboardInterrupt: {what} was stopped"])
+
+
 def unexpected(error: Exception) -> AiosError:
     """A mistake of our own, in one line."""
     return AiosError(

@@ -1,4 +1,4 @@
-"""``{name}`` in a question: the value of that variable, and nothing else.
+"""``{name}`` in what is typed behind a magic: the value of that variable, and nothing else.
 
 No expressions, no formats, no attributes: a question may be full of braces (JSON, LaTeX, code),
 and what is not the name of a variable stays as it is.
@@ -7,14 +7,14 @@ and what is not the name of a variable stays as it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 _NAME = re.compile(r"\{([^\W\d]\w*)\}")
 
 
-def filled(text: str, *namespaces: Mapping[str, Any]) -> str:
-    """The text with the variables that exist; the first namespace that has one counts."""
+def filling(*namespaces: Mapping[str, Any]) -> Callable[[str], str]:
+    """Puts the variables that exist into a text; the first namespace that has one counts."""
 
     def value(found: re.Match[str]) -> str:
         for names in namespaces:
@@ -22,7 +22,7 @@ def filled(text: str, *namespaces: Mapping[str, Any]) -> str:
                 return str(names[found[1]])
         return found[0]
 
-    return _NAME.sub(value, text)
+    return lambda text: _NAME.sub(value, text)
 
 
 def variables(shell: Any) -> dict[str, Any]:

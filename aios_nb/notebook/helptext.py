@@ -26,7 +26,7 @@ Agents of this notebook and of others: find one, talk to it, offer your own.
 """
 _END = """\
 AGENT is a name, or name@nodeid; C is a conversation's id, the start of it, its title, or `last`.
-In a question {name} is filled in if there is a variable `name`; other braces stay.
+{name} is filled in if there is a variable `name`; other braces stay.
 `%%aios ask AGENT` asks what is in the cell. In Python: aios.node().ask("calc", "2 * 21"), and
 `await aios.node().ask_async(…)`, which leaves the kernel free. Tab completes; errors are one line,
 and `%aios debug` has the traceback.

@@ -10,8 +10,10 @@ import contextvars
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from aios_nb.errors import UsageError
 
 if TYPE_CHECKING:
     import asyncio
@@ -32,6 +34,23 @@ def main_loop() -> asyncio.AbstractEventLoop | None:
     turning = getattr(running_kernel(), "io_loop", None)
     loop: asyncio.AbstractEventLoop | None = getattr(turning, "asyncio_loop", None)
     return loop
+
+
+class Cell(NamedTuple):
+    """The cell that runs, and this run of it."""
+
+    id: str
+    run: str
+
+
+def cell_now() -> Cell | None:
+    """Which cell runs here and now; None where nobody says so: a terminal, papermill."""
+    shell: Any = getattr(running_kernel(), "shell", None)
+    try:
+        parent = shell.get_parent()
+        return Cell(str(parent["metadata"]["cellId"]), str(parent["header"]["msg_id"]))
+    except (AttributeError, KeyError, TypeError):
+        return None
 
 
 def unbound(action: Callable[[], T]) -> T:
@@ -67,6 +86,35 @@ def disown(*, always: bool) -> None:
 
 
 _DISPLAYS = ("display_pub", "displayhook")
+
+
+def refuse_input(refused: Callable[[], str]) -> Callable[[], None]:
+    """``input()`` fails at once where ``refused()`` says why; the result ends that.
+
+    A box that nobody waits for any more keeps the page from running any other cell.
+    """
+    kernel = running_kernel()
+
+    def guarded(ask: Callable[..., str]) -> Callable[..., str]:
+        def asked(*args: Any, **named: Any) -> str:
+            why = refused()
+            if why:
+                raise UsageError(why, hint="ask the person by ctx.ask_user(…)")
+            return ask(*args, **named)
+
+        return asked
+
+    # From its next cell on the kernel puts these in place of Python's own.
+    names = [name for name in ("raw_input", "getpass") if callable(getattr(kernel, name, None))]
+    for name in names:
+        setattr(kernel, name, guarded(getattr(kernel, name)))
+
+    def end() -> None:
+        for name in names:
+            with suppress(AttributeError):
+                delattr(kernel, name)
+
+    return end
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from IPython.core.magic import (
 
 from aios_nb.errors import AiosError, UsageError
 from aios_nb.notebook import cellagent, commands, failures, helptext, parser
-from aios_nb.notebook.filling import filled, variables
+from aios_nb.notebook.filling import filling, variables
 from aios_nb.notebook.session import Session, session_of
 
 
@@ -35,20 +35,18 @@ class AiosMagics(Magics):
     def aios(
         self, line: str, cell: str | None = None, local_ns: Mapping[str, Any] | None = None
     ) -> Any:
-        parsed = parser.parse(line)
-        command, values = parsed.command, parsed.values
-        if cell is not None:
-            values = _with_cell(parsed, cell)
         inside = {} if local_ns is self._here.user_ns else local_ns or {}  # of a function
-        names = (inside, variables(self._here))
-        values = {
-            name: filled(value, *names) if _is_argument(command, name, value) else value
-            for name, value in values.items()
-        }
+        fill = filling(inside, variables(self._here))
+        command, values = parsed = parser.parse(line, fill)
+        if cell is not None:
+            values = _with_cell(parsed, fill(cell.strip("\n")))
         try:
             return _run(commands.Call(self._here, self._session, command, values))
         except AiosError as error:
             failures.leave_group(error)
+            raise
+        except KeyboardInterrupt as stop:
+            failures.shorten(stop, f"%aios {command.name}")
             raise
 
     @no_var_expand
@@ -73,12 +71,8 @@ def _with_cell(parsed: parser.Parsed, cell: str) -> dict[str, Any]:
             f"%aios {command.name} takes no cell", hint=f"one line: %aios {command.usage}"
         )
     last = command.arguments[-1].name
-    text = "\n".join(filter(None, (values[last], cell.strip("\n"))))
+    text = "\n".join(filter(None, (values[last], cell)))
     return {**values, last: text}
-
-
-def _is_argument(command: parser.Command, name: str, value: Any) -> bool:
-    return isinstance(value, str) and any(name == each.name for each in command.arguments)
 
 
 AiosMagics.aios.__doc__ = helptext.overview()

@@ -19,6 +19,12 @@ _OPTION = re.compile(r"(--?[A-Za-z][A-Za-z-]*)(=|(?=\s)|\Z)")
 _SPACE = re.compile(r"\s*")
 _BARE = re.compile(r"\S+")
 _QUOTED = re.compile(r"'([^']*)'(?=\s|\Z)|\"((?:[^\"\\]|\\.)*)\"(?=\s|\Z)", re.DOTALL)
+_ONLY_WORDS = re.compile(r"(?:^|\s)--(?:\s|\Z)")
+_LAST = re.compile(
+    r"(?:^|\s)(?P<flag>--?[A-Za-z][A-Za-z-]*)"
+    r"(?:(?:=|\s+)(?P<value>'[^']*'|\"[^\"]*\"|[^\s'\"-][^\s'\"]*))?\s*\Z"
+)
+"""An option at the end of a line, with its value if it has one."""
 _ESCAPED = re.compile(r"\\([\"\\])")
 
 
@@ -88,6 +94,9 @@ class Command(NamedTuple):
         return next((option for option in self.options if flag in option.flags), None)
 
 
+Fill = Callable[[str], str]
+
+
 class Parsed(NamedTuple):
     command: Command
     values: dict[str, Any]
@@ -95,9 +104,13 @@ class Parsed(NamedTuple):
 
 
 def _tags(text: str) -> list[str]:
-    return [tag.strip() for tag in text.split(",") if tag.strip()]
+    """Apart by commas or spaces: a tag is one word."""
+    return text.replace(",", " ").split()
 
 
+_HELP = {"-h", "--help"}
+_MEANT = {"conversation": ", a conversation: its id, its title, or `last`"}
+"""What is meant where the word alone does not tell."""
 _AGENT = Argument("agent", "agent")
 _CHAT = Argument("c", "conversation")
 _JOIN = Option(("--join",), "URL[#NODEID]", "link to the node there; may be given again", many=True)
@@ -178,6 +191,7 @@ GROUPS: Mapping[str, tuple[Command, ...]] = {
             ),
             ("ask calc 2 * 21", "answer = %aios ask echo it's {who}'s turn"),
             takes_cell=True,
+            options_last=True,
         ),
         Command(
             "chat", "a chat under the cell (with the concierge)", "panels:chat",
@@ -282,38 +296,46 @@ OFFER = Command(
 """What stands behind ``%%agent``."""
 
 
-def parse(line: str) -> Parsed:
-    """What a line behind ``%aios`` asks for; nothing asks for the status."""
+def parse(line: str, fill: Fill = str) -> Parsed:
+    """What a line behind ``%aios`` asks for; nothing asks for the status.
+
+    ``fill`` puts variables into each value, after the line was taken apart: what is in a variable
+    is never an option.
+    """
     name, start = _word(line, _skip(line, 0))
     if not name:
         return read(COMMANDS["status"], "")
+    if name in _HELP:
+        return read(COMMANDS["help"], "")
     command = COMMANDS.get(name) or COMMANDS.get(name.lower())
     if command is None:
         raise UsageError(f"there is no %aios {name[:40]}", hint=_near(name, COMMANDS))
     deeper = _BARE.match(line, _skip(line, start))  # not in quotes: those are words to look for
     below = COMMANDS.get(f"{command.name} {deeper[0]}") if deeper else None
     if below is not None and deeper is not None:
-        return read(below, line[deeper.end() :])
+        return read(below, line[deeper.end() :], fill)
     words = [word for word in COMMANDS if word.startswith(f"{command.name} ")]
     if deeper and words and not command.arguments:  # it takes none of its own
         wanted = f"{command.name} {deeper[0][:40]}"
         raise UsageError(f"there is no %aios {wanted}", hint=_near(wanted, words))
-    return read(command, line[start:])
+    return read(command, line[start:], fill)
 
 
-def read(command: Command, text: str) -> Parsed:
+def read(command: Command, text: str, fill: Fill = str) -> Parsed:
     """The values of a command from what stands behind its name."""
     values: dict[str, Any] = {argument.name: None for argument in command.arguments}
     values |= {option.name: [] if option.many else None for option in command.options}
     values |= {option.name: False for option in command.options if not option.value}
+    if text.strip() in _HELP and not command.greedy:
+        return Parsed(COMMANDS["help"], {"command": command.name})
     if command.options_last:
-        text = _take_last(command, text, values)
+        text = _take_last(command, text, values, fill)
     missing, at, only_words = list(command.arguments), _skip(text, 0), False
     while at < len(text):
         found = None if only_words else _OPTION.match(text, at)
         option = command.option(found[1]) if found else None
         if found and option is not None:
-            at = _take(command, option, text, found.end(), values)
+            at = _take(command, option, text, found.end(), values, fill)
         elif text.startswith("--", at) and _BARE.match(text, at)[0] == "--":  # type: ignore[index]
             only_words, at = True, at + 2
             missing = [argument for argument in missing if argument.behind] or missing
@@ -323,20 +345,24 @@ def read(command: Command, text: str) -> Parsed:
             raise UsageError(f"too many words for {_called(command)}: {text[at:][:40]}",
                              hint=_how(command))  # fmt: skip
         elif missing[0].rest:
-            values[missing.pop(0).name] = _unquoted(text[at:].rstrip())
+            values[missing.pop(0).name] = fill(_unquoted(text[at:].rstrip()))
             break
         else:
-            values[missing.pop(0).name], at = _word(text, at)
+            word, at = _word(text, at)
+            values[missing.pop(0).name] = fill(word)
         at = _skip(text, at)
     lacking = [argument for argument in missing if not argument.optional]
     if lacking and not (command.takes_cell and lacking[0].rest):
-        raise UsageError(f"{_called(command)} needs {lacking[0].name.upper()}", hint=_how(command))
+        which = _MEANT.get(lacking[0].kind, "")
+        raise UsageError(
+            f"{_called(command)} needs {lacking[0].name.upper()}{which}", hint=_how(command)
+        )
     return Parsed(command, values)
 
 
 def _take(
-    command: Command, option: Option, text: str, at: int, values: dict[str, Any]
-) -> int:  # fmt: skip
+    command: Command, option: Option, text: str, at: int, values: dict[str, Any], fill: Fill
+) -> int:
     """Read the value of an option; where the next word begins."""
     if not option.value:
         values[option.name] = True
@@ -349,7 +375,7 @@ def _take(
         said, at = _word(text, at)
     if not said:
         raise UsageError(f"{option.flags[-1]} needs {option.value}", hint=_how(command))
-    _put(option, said, values)
+    _put(option, fill(said), values)
     return at
 
 
@@ -366,22 +392,21 @@ def _put(option: Option, said: str, values: dict[str, Any]) -> None:
         values[option.name] = value
 
 
-def _take_last(command: Command, text: str, values: dict[str, Any]) -> str:
+def _take_last(command: Command, text: str, values: dict[str, Any], fill: Fill) -> str:
     """Read the options at the end of the line; what is before them."""
-    flags = {flag: option for option in command.options for flag in option.flags}
-    while True:
-        head, _, last = text.rstrip().rpartition(" ")
-        if last in flags and not flags[last].value:
-            values[flags[last].name] = True
+    taken: list[tuple[Option, str]] = []
+    while not _ONLY_WORDS.search(text) and (found := _LAST.search(text)) is not None:
+        option, said = command.option(found["flag"]), found["value"]
+        if option is None or bool(option.value) is (said is None):
+            break
+        taken.append((option, said or ""))
+        text = text[: found.start()]
+    for option, said in reversed(taken):
+        if option.value:
+            _put(option, fill(_unquoted(said)), values)
         else:
-            flag, equals, said = last.partition("=")
-            if not equals:
-                head, _, flag = head.rstrip().rpartition(" ")
-                said = last
-            if flag not in flags or not flags[flag].value:
-                return text
-            _put(flags[flag], said, values)
-        text = head
+            values[option.name] = True
+    return text
 
 
 def _next_option(command: Command, text: str, at: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import logging
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
@@ -13,6 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from aios_nb import lifecycle
 from aios_nb.current import program
 from aios_nb.errors import AiosError, NotRunning, UsageError
+from aios_nb.home import Home
+from aios_nb.loop import EXIT_S
+from aios_nb.notebook.renamed import NotebookFile
 from aios_nb.notebook.roster import Roster
 
 if TYPE_CHECKING:
@@ -55,6 +59,8 @@ class Session:
         """Where kernel agents wait for the main thread; None outside a kernel."""
         self.uninstalls: list[Callable[[], None]] = []
         """What takes the extension out of the shell again; empty when it is not loaded."""
+        self.earlier = ""
+        """The node that this notebook had before its file was renamed."""
         self._following: Future[None] | None = None
         self._followed: Any = None
         self._lock = threading.Lock()
@@ -77,14 +83,23 @@ class Session:
     def start(self, **options: Any) -> None:
         """Have a node: starts one behind, with what ``aios.up`` takes, unless there is one."""
         wanted = lifecycle.choices(**options) if options else None
+        behind = threading.Thread(
+            target=self._launch, args=(wanted,), name="aios-start", daemon=True
+        )
         if program.begin(wait=False):
-            threading.Thread(
-                target=self._launch, args=(wanted,), name="aios-start", daemon=True
-            ).start()
+            try:
+                behind.start()
+            except BaseException as error:
+                if behind.ident is None:  # nobody would ever finish what was begun
+                    program.failed(str(error) or "interrupted")
+                raise
 
     def _launch(self, wanted: Settings | None) -> None:
         try:
+            notebook = NotebookFile(Home(wanted.home if wanted else None), os.environ)
+            self.earlier = notebook.earlier_node()
             lifecycle.launch(wanted, chosen=wanted is not None)
+            notebook.remember(self.earlier)
         except Exception:  # the session tells the problem in one line; this is for the log
             log.warning("the node could not start", exc_info=True)
 
@@ -143,7 +158,7 @@ class Session:
 
     def _at_exit(self) -> None:
         with contextlib.suppress(Exception):
-            self.stop()
+            lifecycle.down(EXIT_S)
 
 
 def _log_failure(following: Future[None]) -> None:

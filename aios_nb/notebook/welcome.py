@@ -29,6 +29,9 @@ class Welcome:
         self._until = time.monotonic() + SETTLED_S
         self._told = Line(line(session))
         self._pending = False
+        self._node: Any = None
+        """The one that it tells of, from when it is up."""
+        self._over = False
         self._leaves: list[Callable[[], None]] = []
         if running_kernel() is None:
             print(self._told)  # noqa: T201 - a terminal has no display that could be updated
@@ -55,12 +58,24 @@ class Welcome:
     def _refresh(self) -> None:
         """On any thread. A line that says more than the last one takes its place."""
         with self._lock:
-            now = Line(line(self._session))
-            too_late = not self._leaves or time.monotonic() > self._until
-            if too_late or str(now) == str(self._told) or self._session.state == "down":
+            node, now = self._session.site(), Line(line(self._session))
+            if node is not self._session.site():  # a node came or went meanwhile: more is told soon
+                return
+            if self._is_over(node) or str(now) == str(self._told):
                 return
             self._told, self._pending = now, True
             self._handle.update(now)
+
+    def _is_over(self, node: Any) -> bool:
+        """Whether the line is to stay as it is: it tells of one node, and of how that started."""
+        self._over |= not self._leaves or time.monotonic() > self._until
+        self._over |= self._session.state == "down"
+        self._over |= self._node is not None and node is not self._node
+        if self._over:
+            return True
+        self._node = node
+        self._over = self._session.state == "failed"  # said once; who tries again sees it there
+        return False
 
     def _cell_ended(self, _: Any = None) -> None:
         """In a cell of the person's: a saved notebook takes updates only from these."""
@@ -68,7 +83,8 @@ class Welcome:
             if self._pending:
                 self._pending = False
                 self._handle.update(self._told)
-        if time.monotonic() > self._until:
+            over = self._over or time.monotonic() > self._until
+        if over:
             self.close()
 
 
@@ -99,4 +115,13 @@ def line(session: Session) -> str:
     )
     taken = f"; {node.sibling_of} is taken" if node.sibling_of else ""
     who = f"{node.name} ({node.node_id[:SHORT]}{taken})"
-    return f"aios_nb: {who} is up at {node.url}, {reach(node.settings)}; {known}; {HELP}"
+    told = f"aios_nb: {who} is up at {node.url}, {reach(node.settings)}; {known}; {HELP}"
+    return f"{told}\n{renamed(session)}".rstrip()
+
+
+def renamed(session: Session) -> str:
+    """That the notebook was called otherwise, and how to have back what was said there."""
+    was, node = session.earlier, session.site()
+    if not was or (node is not None and node.name == was):
+        return ""
+    return f"this notebook was {was}: %aios up --name {was} has its conversations"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from aios_nb.client import SiteClient
+from aios_nb.envelope import ID
 from aios_nb.errors import AiosError, UsageError
 from aios_nb.people.naming import NODE_SHOWN, app_of
 
@@ -30,6 +31,8 @@ async def find(client: SiteClient, ref: str) -> str:
     if len(close) > 1:
         ids = ", ".join(row["conversation"] for row in close[:5])
         raise UsageError(f"{ref!r} fits several conversations: {ids}", hint="give more of the id")
+    if not close and not ID.fullmatch(ref):
+        raise UsageError(f"no such conversation: {ref[:60]}", hint="`aios-nb chats` lists yours")
     # An id we do not see in the list may still be an old one: the node has the last word.
     return str(close[0]["conversation"]) if close else ref
 
@@ -77,7 +80,7 @@ def form_of(path: Path, *, replace: bool) -> str:
     if form not in {"md", "json", "ipynb"}:
         raise UsageError(f"{str(path)!r} names no form", hint="end it in .md, .json or .ipynb")
     if path.exists() and not replace:
-        raise UsageError(f"{path} exists", hint="choose another name")
+        raise UsageError(f"{path} exists", hint="choose another name, or --force")
     return form
 
 

@@ -65,6 +65,26 @@ def line_room() -> int:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDE
 
 
+def hanging(text: str, indent: int, room: int | None = None) -> str:
+    """Text behind something ``indent`` cells wide, its further lines below itself.
+
+    It is broken between words, where the terminal ends; without a terminal it is one line.
+    """
+    if room is None and not sys.stdout.isatty():
+        return text
+    wide = max(_COLUMN_MIN, (line_room() if room is None else room) - indent)
+    lines, used = [""], 0
+    for word in text.split(" "):
+        step = cells_wide(word)
+        if used and used + 1 + step > wide:
+            lines.append(word)
+            used = step
+        else:
+            lines[-1] += f" {word}" if used else word
+            used += step + bool(used)
+    return ("\n" + " " * indent).join(lines)
+
+
 def fit(text: str, width: int) -> str:
     """Exactly ``width`` cells: padded, or cut with an ellipsis."""
     wide = cells_wide(text)

@@ -18,7 +18,7 @@ def whole_node_id(text: str) -> str:
     node = text.rpartition("@")[2]
     if not NODE_ID.fullmatch(node):
         raise UsageError(
-            f"{text!r} is not a node id", hint="all 32 characters; `aios-nb callers` shows them"
+            f"{text!r} is not a node id", hint="all 32 characters; `aios-nb peers` shows them"
         )
     return node
 

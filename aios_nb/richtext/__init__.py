@@ -6,6 +6,7 @@
     text ── parse, Growing ──> tree ── to_data ──> the elements of a page
                                     ── to_html ──> saved notebooks
                                     ── to_text ──> terminals
+    text ── gist ──> one line of a list
 
 The tree knows no HTML, no pictures, and no links but web and mail; a page makes elements and text
 of it, and never reads it as HTML. What needs the tree is loaded on first use.
@@ -21,7 +22,7 @@ from aios_nb.richtext.safe import HELD_MAX_CHARS, PlainStream, one_line, plain
 if TYPE_CHECKING:
     from aios_nb.richtext.growing import Growing, parse
     from aios_nb.richtext.html import NO_MATH, to_html
-    from aios_nb.richtext.text import to_text
+    from aios_nb.richtext.text import gist, to_text
     from aios_nb.richtext.tree import TAGS, Node, Tree, flat, to_data
     from aios_nb.richtext.width import cells_wide
 
@@ -35,6 +36,7 @@ __all__ = [
     "Tree",
     "cells_wide",
     "flat",
+    "gist",
     "one_line",
     "parse",
     "plain",
@@ -46,7 +48,7 @@ __all__ = [
 _LATE = {
     "growing": ("Growing", "parse"),
     "html": ("NO_MATH", "to_html"),
-    "text": ("to_text",),
+    "text": ("gist", "to_text"),
     "tree": ("TAGS", "Node", "Tree", "flat", "to_data"),
     "width": ("cells_wide",),
 }

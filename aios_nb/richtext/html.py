@@ -21,7 +21,8 @@ _BLOCK = (
     f"margin:6px 0;padding:8px 10px;overflow:auto;border:1px solid {_EDGE};border-radius:7px;"
     f"background:{_SHADE};color:inherit;font:12px/1.5 {_MONO};white-space:pre"
 )
-_BARE = "background:none;padding:0;color:inherit;font:inherit"  # Jupyter shades it once more
+# Jupyter shades it once more, and breaks its lines.
+_BARE = "background:none;padding:0;color:inherit;font:inherit;white-space:inherit"
 _CELL = f"border:1px solid {_EDGE};padding:3px 8px;vertical-align:top;text-align:"
 _LIST = "margin:2px 0 6px;padding-left:22px"
 _COLOURS = {
@@ -39,7 +40,10 @@ _ALWAYS: dict[str, list[_Element]] = {
     "i": [("em", {})],
     "s": [("del", {})],
     "code": [("code", {"style": _CODE})],
-    "pre": [("pre", {"class": "aios-code", "style": _BLOCK}), ("code", {"style": _BARE})],
+    "pre": [
+        ("pre", {"class": "aios-code", "style": _BLOCK, "tabindex": "0"}),
+        ("code", {"style": _BARE}),
+    ],
     "quote": [
         (
             "blockquote",
@@ -49,7 +53,7 @@ _ALWAYS: dict[str, list[_Element]] = {
     "ul": [("ul", {"style": _LIST})],
     "li": [("li", {})],
     "table": [
-        ("div", {"class": "aios-scroll", "style": "overflow:auto;max-width:100%"}),
+        ("div", {"class": "aios-scroll", "style": "overflow:auto;max-width:100%", "tabindex": "0"}),
         ("table", {"class": "aios-table", "style": "border-collapse:collapse;margin:6px 0"}),
     ],
     "tr": [("tr", {})],

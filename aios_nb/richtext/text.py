@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from aios_nb.richtext.growing import parse
+from aios_nb.richtext.safe import one_line
 from aios_nb.richtext.tree import Node, flat
 from aios_nb.richtext.width import cells_wide
 
@@ -16,6 +18,11 @@ _RULE = "─" * 20
 def to_text(nodes: Iterable[Node | str]) -> str:
     """Lists with bullets, tables in columns, links as ``label (address)``."""
     return "\n".join(_lines(nodes))
+
+
+def gist(text: str) -> str:
+    """What a text says, in one line and without its Markdown: for lists of texts."""
+    return one_line(to_text(parse(text)).replace("─", " "))
 
 
 def _lines(nodes: Iterable[Node | str], *, apart: bool = True) -> list[str]:

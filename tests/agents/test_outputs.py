@@ -111,6 +111,14 @@ def test_long_data_is_cut_in_the_text_only():
     assert len(found.data[0]) == 5000
 
 
+@pytest.mark.parametrize(
+    ("value", "said"), [(object(), "an object"), (b"x", "bytes"), (str, "a type")]
+)
+def test_what_cannot_be_sent_is_named_in_plain_words(value: object, said: str):
+    with pytest.raises(AgentFailed, match=f"^the agent answered with {said}, which cannot be sent"):
+        answer(value)
+
+
 def test_half_a_surrogate_pair_does_not_break_the_wire():
     found = answer("a\ud800b")
     assert found.text == "a?b"

@@ -16,13 +16,14 @@ kernels of its own. A test asks for ``open_notebook`` and drives what it gets::
 
 - ``run(i)``, ``run_all()``, ``start(i)``, ``start_all()``: with and without waiting for the end;
   ``done(i)`` waits later, ``busy()`` waits until the kernel works, ``idle()`` until it rests.
-- ``output(i)`` and ``text(i)``: what a cell shows. ``sources()``: the cells' texts.
+- ``output(i)`` and ``text(i)``: what a cell shows. ``sources()``: the cells' texts;
+  ``has(i, source)`` waits for one.
   ``add(source)``: one cell more, at the end; gives its number.
 - ``value("expression")``: of the kernel's main thread, through JSON. ``rpc(method, **params)``: of
   the notebook's node, from outside, also while a cell is busy.
 - ``save()``, ``saved()``, ``reload()`` (saves first), ``restart()`` (as the menu does, dialog
   included), ``interrupt()``. ``printed(i, "text")``: wait until the saved HTML of a cell has it.
-- ``dark()``, ``light()``, ``narrow()``, ``wide()``, ``shot(name, what)``.
+- ``dark()``, ``light()``, ``narrow()``, ``wide()``, ``resize(w, h)``, ``shot(name, what)``.
 
 The test fails at its end when the page has logged an error, thrown one, or asked for anything that
 is not on this server; when the server has dropped messages; when the node has logged an error of

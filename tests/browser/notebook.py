@@ -27,6 +27,11 @@ READY = f"""(path) => {{
   const ready = panel?.context.isReady && panel.sessionContext.isReady;
   return ready && panel.sessionContext.session?.kernel?.status === "idle";
 }}"""
+LAID_OUT = """(width) => {
+  const { right } = document.querySelector(".jp-NotebookPanel").getBoundingClientRect();
+  return right <= width && right > width - 120;
+}"""
+"""Beside the notebook there are at most JupyterLab's bars."""
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 OURS = re.compile(r" ERROR aios_nb\.(?!agents)")
 """A failure of the node itself in its log; what agents raise is their own."""
@@ -169,6 +174,11 @@ class Notebook:
     def sources(self) -> list[str]:
         return self._panel("return panel.content.widgets.map((c) => c.model.sharedModel.source)")
 
+    def has(self, nr: int, source: str) -> None:
+        """Wait until this is what stands in a cell; a new one is empty for a moment."""
+        cell = f"panel.content.widgets[{nr}]"
+        self._wait(f"{cell}?.model.sharedModel.source === {json.dumps(source)}")
+
     def add(self, source: str) -> int:
         """One cell more, at the end; its number."""
         return self._panel(
@@ -262,13 +272,15 @@ class Notebook:
 
     def narrow(self) -> None:
         """A page of the width of half a laptop's screen."""
-        self._size(NARROW)
+        self.resize(*NARROW)
 
     def wide(self) -> None:
-        self._size(WIDE)
+        self.resize(*WIDE)
 
-    def _size(self, size: tuple[int, int]) -> None:
-        self.page.set_viewport_size({"width": size[0], "height": size[1]})
+    def resize(self, width: int, height: int) -> None:
+        """Change the page's size; JupyterLab lays itself out a moment later."""
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.wait_for_function(LAID_OUT, arg=width)
 
     def shot(self, name: str, what: Locator | None = None) -> Path:
         """A picture of the page, or of a part of it, kept with the artifacts."""

@@ -129,7 +129,7 @@ def main() -> int:
         book = Notebook(chromium.page(), chromium.lab, kernel, home, TO, "pictures")
         try:
             book.open(CELLS)
-            book.page.set_viewport_size({"width": 1000, "height": 2000})
+            book.resize(1000, 2000)
             take(book)
         finally:
             book.close()

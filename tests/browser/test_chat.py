@@ -116,6 +116,8 @@ def test_a_chat_by_keyboard_alone(open_notebook):
     chat.ended("parrot")
     assert stored(book)[0] == "first line\ndd aa bb"
     assert len(book.sources()) == 3
+    book.printed(2, "dd aa bb")  # what was said is saved, and drawn anew with that
+    expect(chat.message).to_be_focused()
 
     keys.type("@coun")
     option = chat.root.get_by_role("listbox", name="Agents").get_by_role("option")
@@ -127,6 +129,8 @@ def test_a_chat_by_keyboard_alone(open_notebook):
     expect(chat.last()).to_contain_text("0 1 2")
     keys.press("Escape")
     chat.ended("counter", "cancelled")
+    book.printed(2, "0 1 2")
+    expect(chat.message).to_be_focused()
 
     keys.press("ArrowUp")
     expect(chat.message).to_have_value("to a million")
@@ -188,7 +192,7 @@ def test_stop_retry_edit_and_code_into_a_cell(open_notebook):
     chat.last().get_by_role("button", name="Put this code into a new cell below").click()
     expect(book.page.locator(".jp-Notebook .jp-Cell")).to_have_count(4)
     expect(book.cell(3)).to_contain_text("math.tau")
-    assert book.sources()[3] == "import math\nprint(math.tau)"
+    book.has(3, "import math\nprint(math.tau)")
     book.run(3)
     assert book.text(3).startswith("6.28")
     chat.last().get_by_role("button", name="Copy this code").click()

@@ -28,6 +28,8 @@ def test_the_hub_finds_while_one_types_and_opens_a_chat(open_notebook):
     search = hub.get_by_role("combobox", name="Search agents")
     expect(rows.filter(has_text="adder")).to_be_visible()
     expect(hub).to_contain_text("Nobody else is here yet")
+    expect(rows.filter(has_text="concierge")).to_contain_text("built in")
+    expect(rows.filter(has_text="concierge")).not_to_contain_text("yours")
     book.shot("hub-alone", hub)
 
     search.focus()
@@ -40,8 +42,9 @@ def test_the_hub_finds_while_one_types_and_opens_a_chat(open_notebook):
     expect(rows).to_contain_text("cat")
     search.fill("")
     hub.get_by_role("button", name="mine").click()
-    expect(hub.get_by_role("button", name="mine")).to_have_attribute("aria-pressed", "true")
-    expect(rows.filter(has_text="adder")).to_be_visible()
+    expect(hub.get_by_role("button", name="mine 2")).to_have_attribute("aria-pressed", "true")
+    expect(rows).to_have_count(2)
+    expect(rows.filter(has_text="adder")).to_contain_text("yours")
     search.fill("xqzzvk")
     expect(hub).to_contain_text("Nobody matches")
     book.shot("hub-nomatch", hub)
@@ -101,6 +104,11 @@ def test_the_hub_follows_who_comes_and_goes(open_notebook, make_site):
     expect(rows.filter(has_text="sorter").filter(visible=True)).to_have_count(0)
     bob.stop()
     expect(row.filter(visible=True)).to_have_count(0)
+    hub.get_by_role("button", name="mine 0").click()
+    expect(hub).to_contain_text("No agent of yours yet")
+    book.shot("hub-none-of-mine", hub)
+    hub.get_by_role("button", name="Show all").click()
+    expect(rows.filter(has_text="concierge")).to_be_visible()
 
 
 def test_a_program_of_others_that_changed_is_reviewed_before_it_is_asked(open_notebook, make_site):

@@ -39,6 +39,14 @@ def test_two_nodes_are_in_the_picture(open_notebook, make_site):
 
     bob.stop()
     expect(network).to_contain_text("gone")
+
+
+def test_a_saved_notebook_has_the_picture(open_notebook, make_site):
+    make_site(name="bob")
+    book = open_notebook("import aios_nb\naios_nb.up(name='alice')", LOAD, "%aios network")
+    book.run_all()
+    expect(book.output(2).get_by_role("button", name="bob")).to_be_visible()
+    book.run(2)  # they have met: it is the picture of now
     book.save()
     svg = [
         out["data"]["image/svg+xml"]
@@ -46,3 +54,23 @@ def test_two_nodes_are_in_the_picture(open_notebook, make_site):
         if "image/svg+xml" in out.get("data", {})
     ]
     assert any("bob" in "".join(one) for one in svg)
+
+
+def test_on_a_sliver_names_are_shortened_not_left_out(open_notebook, make_site):
+    for nr in range(3):
+        make_site(name=f"a-machine-with-a-long-name-{nr}")
+    book = open_notebook("import aios_nb\naios_nb.up(name='alice')", LOAD, "%aios network")
+    book.run_all()
+    network = book.output(2).locator(".aios-net")
+    nodes = network.get_by_role("group", name="Nodes").get_by_role("button")
+    expect(nodes).to_have_count(4)
+    network.evaluate("(node) => (node.style.width = '314px')")
+    expect(network.locator("svg text").filter(has_text="…").first).to_be_visible()
+    book.shot("network-sliver", network)
+    expect(network.locator('.aios-net-node[data-named="no"]')).to_have_count(0)
+    inside = """(svg) => [...svg.querySelectorAll(".aios-net-node text")].every((text) => {
+      const [word, all] = [text.getBoundingClientRect(), svg.getBoundingClientRect()];
+      return word.left >= all.left && word.right <= all.right;
+    })"""
+    stage = network.locator("svg.aios-net-stage").element_handle()
+    book.page.wait_for_function(inside, arg=stage)  # they may still walk to their places

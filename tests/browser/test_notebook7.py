@@ -24,5 +24,5 @@ def test_notebook_7_shows_hub_and_chat(open_notebook):
     book.done(4, fails=True)
     chat.last().get_by_role("button", name="Put this code into a new cell below").click()
     expect(book.page.locator(".jp-Notebook .jp-Cell")).to_have_count(6)
-    assert book.sources()[4] == "import math\nprint(math.tau)"
+    book.has(4, "import math\nprint(math.tau)")
     book.shot("notebook7")

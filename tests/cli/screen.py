@@ -18,12 +18,12 @@ _SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[=>]|\x1b\][^\x07]*\x07")
 
 
 class Screen:
-    """``aios-nb`` in a terminal, with a person who waits for what they see."""
+    """``aios-nb``, or another module, in a terminal, with a person who waits for what they see."""
 
-    def __init__(self, home: object, *args: str, **env: str) -> None:
+    def __init__(self, home: object, *args: str, module: str = "aios_nb", **env: str) -> None:
         self._master, slave = pty.openpty()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "aios_nb", *args],
+            [sys.executable, "-m", module, *args],
             stdin=slave,
             stdout=slave,
             stderr=slave,

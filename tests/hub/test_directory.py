@@ -245,5 +245,5 @@ def test_the_start_of_our_own_id_names_our_agents(site: TestSite) -> None:
 
 
 def test_who_finds_no_agent_is_told_how_people_list_them(site: TestSite) -> None:
-    with pytest.raises(NoSuchAgent, match="aios-nb agents"):
+    with pytest.raises(NoSuchAgent, match="aios-nb search"):
         site.call("agents.card", agent="zzzzzz")

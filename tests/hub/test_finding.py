@@ -173,7 +173,7 @@ def test_a_name_that_several_have_is_an_error_with_their_ids(
     town: Town, here: House, b: House, c: House
 ) -> None:
     ids = {town.run(b.offer("adder")), town.run(c.offer("adder"))}
-    with pytest.raises(NoSuchAgent, match="type the whole id") as unclear:
+    with pytest.raises(NoSuchAgent, match="type the id") as unclear:
         town.run(here.seek("adder"))
     assert set(unclear.value.data["near"]) == ids
     assert all(agent in unclear.value.message for agent in ids)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import threading
 from pathlib import Path
 
@@ -23,6 +24,7 @@ def _sockets() -> set[str]:
 def test_twenty_starts_and_stops_leave_no_task_socket_or_thread(tmp_path: Path):
     other = TestSite(tmp_path / "other", [works("stays")], name="other")
     join = (f"{other.node.url}#{other.node.node_id}",)
+    gc.collect()  # what earlier tests have left
     before_sockets, before_threads = _settled(other), set(threading.enumerate())
     for turn in range(20):
         site = TestSite(tmp_path / "a", [works(f"turn{turn}")], name="a", join=join)
@@ -37,7 +39,7 @@ def test_twenty_starts_and_stops_leave_no_task_socket_or_thread(tmp_path: Path):
         assert not network._tasks
         assert not network._spreading._pulling
     assert {one.name for one in set(threading.enumerate()) - before_threads} == set()
-    assert _settled(other) == before_sockets
+    assert _settled(other) <= before_sockets
     other.stop()
 
 

@@ -15,8 +15,8 @@ from tests.sites import TestSite
 
 PUBLISHERS = 200
 EACH = 10
-LATEST_S = 2.0
-"""A loop that turns slower than this on a busy machine does something else than turn."""
+FEWEST = 20
+"""Turns of the loop meanwhile; one that does all at once answers nobody, and turns twice."""
 
 
 def _fill(site: TestSite) -> None:
@@ -51,11 +51,11 @@ def test_a_late_joiner_learns_two_thousand_records(node: Make, capsys: pytest.Ca
     with capsys.disabled():
         sys.stdout.write(
             f"\n{PUBLISHERS * EACH} records in {taken:.2f} s, in the process that tells them;"
-            f" the longest turn of the loop {turns.longest * 1000:.0f} ms\n"
+            f" the longest turn of the loop {turns.longest * 1000:.0f} ms of {turns.count}\n"
         )
     until(lambda: len(found(late, "late catalogue", 50)) == 50)
     meet(late, seed)
-    assert turns.longest < LATEST_S
+    assert turns.count > FEWEST
 
 
 class Turns:
@@ -63,6 +63,7 @@ class Turns:
 
     def __init__(self, site: TestSite) -> None:
         self.longest = 0.0
+        self.count = 0
         self._over = threading.Event()
         self._loop = site.node.loop.loop
         self._thread = threading.Thread(target=self._ask)
@@ -74,6 +75,7 @@ class Turns:
             self._loop.call_soon_threadsafe(answered.set)
             answered.wait(10)
             self.longest = max(self.longest, time.monotonic() - asked)
+            self.count += 1
             time.sleep(0.001)
 
     def stop(self) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
+import pytest
+
+from aios_nb.hub import network
 from tests.network.conftest import Make, found, meet, refused, say, states, the, until, works
 
 
@@ -17,6 +20,20 @@ def test_two_nodes_of_one_home_need_no_flag(node: Make, tmp_path: Path):
     until(lambda: the(a, "baker") in found(b, "bread"))
     assert say(a, "miller") == "miller has hello"
     assert say(b, "baker") == "baker has hello"
+
+
+def test_a_question_right_after_the_start_waits_for_the_nodes_of_the_home(
+    node: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(network, "ACQUAINT_S", 60)  # on a busy machine, too
+    home = tmp_path / "home"
+    a = node("a", works("baker", "bakes bread"), home=home)
+    b = node("b", works("miller", "grinds corn"), home=home)
+    meet(a, b)
+    for nr in range(3):
+        assert say(node(f"asks{nr}", home=home), "miller") == "miller has hello"
+        assert the(a, "baker") in found(node(f"looks{nr}", home=home), "bread")
+        assert {a.node.node_id, b.node.node_id} <= set(states(node(f"counts{nr}", home=home)))
 
 
 def test_nodes_of_another_network_in_the_same_home_stay_apart(node: Make, tmp_path: Path):

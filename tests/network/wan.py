@@ -30,11 +30,12 @@ def why_not() -> str | None:
         return "network namespaces need root on Linux"
     if not Path("/dev/net/tun").exists():
         return "there is no /dev/net/tun"
+    probe = f"aios-probe{os.getpid()}"  # another worker may look at the same time
     try:
-        ip("netns", "add", "aios-probe")
+        ip("netns", "add", probe)
     except (OSError, subprocess.CalledProcessError) as problem:
         return f"no network namespaces: {problem}"
-    ip("netns", "del", "aios-probe")
+    ip("netns", "del", probe)
     return None
 
 

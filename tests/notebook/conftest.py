@@ -68,6 +68,7 @@ class Notebook:
         self.manager = KernelManager(connection_file=str(folder / "kernel.json"))
         self.manager.shutdown_wait_time = CEILING_S  # killed, it could not say goodbye
         self.cells: dict[str, Cell] = {}
+        self._replies: dict[str, dict[str, Any]] = {}
         self.displays: dict[str, dict[str, Any]] = {}
         """What is shown under a display id now."""
         self.lost: str = ""
@@ -104,9 +105,20 @@ class Notebook:
     def finish(self, cell: Cell) -> Cell:
         self.until(lambda: cell.status)
         # And the reply: ipykernel 7.3 may hang when the next request comes while it sends this.
-        while self.client.get_shell_msg(timeout=CEILING_S)["parent_header"]["msg_id"] != cell.id:
-            pass
+        self.reply(cell.id)
         return cell
+
+    def reply(self, message_id: str) -> dict[str, Any]:
+        """What the kernel answered to a request. After an error it is ready for the next one."""
+        while message_id not in self._replies:
+            message = self.client.get_shell_msg(timeout=CEILING_S)
+            self._replies[message["parent_header"]["msg_id"]] = message["content"]
+        content = self._replies.pop(message_id)
+        if content["status"] == "error":
+            # For a moment it drops every cell: of "Run All" the rest is not run after a failure.
+            while self.reply(self.client.execute("", silent=True))["status"] == "aborted":
+                pass
+        return content
 
     def value(self, expression: str) -> Any:
         """What an expression gives, by way of JSON."""

@@ -110,6 +110,45 @@ def test_what_cannot_be_meant_is_one_line_and_nothing_is_offered(
     assert not any(row.name == "x" for row in aios.node().agents())
 
 
+def test_an_agent_that_was_withdrawn_goes_on_counting(page: Console):
+    cell = "%%agent fleeting\ndef fleeting(text): return text"
+    page.good(cell)
+    page.good("%aios withdraw fleeting")
+    assert "version 2" in page.good(cell).text
+    page.good("%aios withdraw fleeting")
+
+
+def test_who_does_not_say_what_it_does_is_told_that_people_find_it_by_that(page: Console):
+    bare = "def quiet(text):{} return text"
+    assert "people find it by what it does" in page.good(f"%%agent quiet\n{bare.format('')}").text
+    for told in ("%%agent quiet --about Says it\n" + bare.format(""),
+                 "%%agent quiet\n" + bare.format("\n    'Says it.'\n   ")):  # fmt: skip
+        assert "people find it" not in page.good(told).text
+
+
+def test_settings_may_be_in_variables(page: Console):
+    page.good("seconds, who, what = 7, 'private', 'Says --title and {who}'")
+    page.good(
+        "%%agent varied --timeout {seconds} --access {who} --about {what}, {which}\n"
+        "def varied(text): return text"
+    )
+    card = aios.node().card("varied").card
+    assert (card["timeout_s"], card["access"]) == (7, "private")
+    assert card["about"] == "Says --title and {who}, {which}"
+    assert card["title"] == "Varied"
+
+
+def test_settings_are_given_above_the_function_or_behind_the_magic(page: Console):
+    cell = (
+        "import aios_nb as aios\n@aios.agent(about='Says it again')\ndef twice(text): return text"
+    )
+    assert "twice is offered: version 1" in page.good(f"%%agent twice\n{cell}").text
+    assert aios.node().card("twice").card["about"] == "Says it again"
+    for line in ("twice --tags words", "thrice"):
+        assert "in one place" in page.error(f"%%agent {line}\n{cell}")
+    assert not any(row.name == "thrice" for row in aios.node().agents())
+
+
 def test_an_error_in_the_cell_is_shown_as_that_of_any_cell(page: Console):
     ran = page.run("%%agent broken\ndef broken(text):\n    return 1 / 0\nbroken('x')")
     assert not ran.ok

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any
 
 import pytest
@@ -13,9 +13,12 @@ import pytest
 from aios_nb import richtext
 from aios_nb.agents.definition import Definition, describe
 from aios_nb.errors import AgentFailed, InvalidParams, NoSuchAgent
+from aios_nb.notebook.widgets import showing
 from aios_nb.notebook.widgets.chat import SAVED_BYTES, AgentChat
 from aios_nb.notebook.widgets.contents import data_view
 from aios_nb.notebook.widgets.following import PAGE
+from aios_nb.notebook.widgets.showing import Showing
+from aios_nb.notebook.widgets.transcript import Transcript
 from aios_nb.parts import File
 from aios_nb.site import Site
 from tests.notebook.hosts import Switch
@@ -345,8 +348,10 @@ def test_a_name_is_an_address_and_several_answer_in_one_place(open_chat: Open) -
     asked = chat.page.items["m-1"]
     assert (asked["text"], asked["to"]) == ("2 * 21", ["calc"])
     assert reply["re"] == "m-1"
-    chat.write("@nobody is no name, nor is mail@upper")
-    chat.answered("@NOBODY IS NO NAME, NOR IS MAIL@UPPER")
+    chat.write("here @nobody is no name, nor is mail@upper")
+    chat.answered("HERE @NOBODY IS NO NAME, NOR IS MAIL@UPPER")
+    (line,) = chat.page.items["m-2"]["blocks"]
+    assert line == ["lines", {}, ["here @nobody is no name, nor is mail@upper"]]
 
     chat.write("@spell and @echo: hi")
     chat.answered("@spell and @echo: hi")
@@ -354,6 +359,70 @@ def test_a_name_is_an_address_and_several_answer_in_one_place(open_chat: Open) -
     names = [item["who"]["name"] for item in chat.page.sorted() if item.get("re") == "m-3"]
     assert sorted(names) == ["echo", "spell"]
     assert "to" not in chat.page.items["m-3"]
+    marked = [["at", {}, ["@spell"]], " and ", ["at", {}, ["@echo"]], ": hi"]
+    assert chat.page.items["m-3"]["blocks"] == [["lines", {}, marked]]
+
+
+def test_what_is_meant_for_nobody_goes_to_nobody(open_chat: Open, site: TestSite) -> None:
+    chat = open_chat("upper")
+    for meant in ("@uper hello", "@uper: hello", "@Upper", "@uper\nhello"):
+        refused = chat.write(meant)
+        said = chat.hears("refused")
+        name = meant[1:6].rstrip(": \n")
+        assert (said["id"], said["text"]) == (refused, f"nobody is called {name}")
+        assert said["nobody"]
+        assert "did you mean upper" in said["hint"]
+    chat.write("@qqqqqq hello")
+    assert chat.hears("refused")["hint"] == "@ shows who is there"
+    with pytest.raises(NoSuchAgent, match="nobody is called uper"):
+        chat.ask("@uper hello")
+    assert chat.conversation is None  # nothing was begun for it
+
+    # An @ of another kind is just a word, of code too.
+    for words in ("@property\ndef x(self):", "@aios.agent(about='')", "I am @home, as they say"):
+        chat.write(words)
+        chat.answered(words.upper())
+    chat.say("names", names=["upper", "uper", "property", "calc"])
+    assert chat.hears("names")["known"] == ["upper", "calc"]
+
+
+def test_what_waits_for_its_turn_says_so(open_chat: Open, make_site: Make) -> None:
+    gates = [threading.Event(), threading.Event()]
+
+    def slow(text: str) -> str:
+        assert gates[int(text)].wait(CEILING_S)
+        return f"done {text}"
+
+    chat = open_chat("slow", site=make_site(slow, name="turns").node)
+    chat.write("0")
+    chat.item(re="m-1", status="runs")
+    chat.write("1")
+    waits = chat.item(re="m-2", status="waits")
+    gates[0].set()
+    chat.answered("done 0")
+    runs = chat.item(re="m-2", status="runs")
+    assert runs["at"] > waits["at"]
+    gates[1].set()
+    chat.answered("done 1")
+
+
+def row(seq: int, message_id: str, second: int, **fields: Any) -> dict[str, Any]:
+    """A row of a log, as the node tells it."""
+    sender = {"id": fields.pop("sender", "owner@here")}
+    sender["type"] = "human" if sender["id"].startswith("owner") else "agent"
+    at = f"2026-01-01T00:00:{second:02}.000Z"
+    nothing = {"kind": "message", "status": "done", "text": "", "data": None, "files": []}
+    told = {"seq": seq, "message_id": message_id, "sender": sender, "at": at, "ref": None}
+    return {**nothing, **told, **fields}
+
+
+def test_the_time_of_an_answer_is_what_it_took_to_run() -> None:
+    transcript = Transcript("owner@here", str)
+    transcript.take(row(1, "m-1", 0, text="go", status="accepted"))
+    began = {"kind": "status", "status": "running", "data": {"reply_id": "r-1"}, "ref": "m-1"}
+    transcript.take(row(2, "s-1", 40, sender="slow@here", **began))
+    transcript.take(row(3, "r-1", 42, sender="slow@here", ref="m-1", text="done"))
+    assert transcript.items["r-1"].took_s == 2.0
 
 
 def test_agents_of_another_node_are_brought_in(open_chat: Open, make_site: Make) -> None:
@@ -400,6 +469,7 @@ def test_agents_of_another_node_are_brought_in(open_chat: Open, make_site: Make)
     bob.stop()
     chat.write("@judge please")
     chat.item(re="m-5", status="waits")
+    chat.until(lambda page: page.head["away"] == [judge])
     chat.say("stop")
     chat.item(re="m-5", status="cancelled")
 
@@ -646,7 +716,8 @@ def test_a_chat_outlives_its_node(open_chat: Open, make_site: Make, tmp_path: An
     assert "AgentChat" not in chat._repr_mimebundle_()[0]["text/plain"]
 
     chat.host.turn(make_site(*agents(), name="short").node)
-    chat.item(id=running["id"], status="interrupted")
+    cut = chat.item(id=running["id"], status="interrupted")
+    assert cut["hint"] == "it may have done part of its work; ask again if that is safe"
     chat.write("two", id="m-3")
     chat.answered("TWO")
     assert chat.conversation == kept
@@ -681,6 +752,41 @@ def test_what_is_printed_runs_nothing(open_chat: Open, make_site: Make) -> None:
     assert html.count("<img") == 1
 
 
+def test_what_was_sent_again_is_printed_once_with_its_answer(open_chat: Open) -> None:
+    chat = open_chat("moody")
+    chat.write("today")
+    failed = chat.item(status="failed")
+    chat.say("again", of=failed["id"], id="m-again", text="please")
+    chat.answered("all right")
+    chat.item(id="m-1", resent="m-again")
+    chat.write("@forever go")
+    chat.item(re="m-2", status="runs", progress="at it (50%)")
+    chat.say("stop")
+    chat.item(re="m-2", status="cancelled")
+    bundle = chat._repr_mimebundle_()[0]
+    for shown in (bundle["text/plain"], bundle["text/html"]):
+        assert "all right" in shown
+        assert "today" not in shown  # neither what was asked nor what came of it
+        assert "stopped" in shown
+        assert "cancelled" not in shown
+
+
+def test_an_empty_answer_is_printed_as_one(open_chat: Open, make_site: Make) -> None:
+    def silent(text: str) -> str:
+        return ""
+
+    def tables(text: str) -> dict[str, int]:
+        return {"a": 1}
+
+    chat = open_chat("silent", site=make_site(silent, tables, name="quiet").node)
+    chat.ask("hello")
+    bundle = chat._repr_mimebundle_()[0]
+    assert bundle["text/plain"].endswith("  (empty answer)")
+    assert "(empty answer)" in bundle["text/html"]
+    chat.ask("@tables hello")
+    assert chat._repr_mimebundle_()[0]["text/plain"].count("(empty answer)") == 1
+
+
 SHOWN = """
 import aios_nb as aios
 from aios_nb.notebook.widgets.chat import AgentChat
@@ -709,3 +815,91 @@ def test_a_kernel_without_a_page_keeps_the_finished_conversation(
     assert "said in a cell" in shown["text/html"]
     book.run("await chat.ask_async('and awaited')")
     assert shown["text/plain"].count("and awaited") == 2
+
+
+class Print:
+    """What ``Showing`` has of a chat and of the shell: a text that changes, and what was shown."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.shown: asyncio.Queue[str] = asyncio.Queue()
+        self.display_pub = self.host = self.talk = self.here = self.transcript = self
+        self.writing: dict[str, Any] = {}
+        self.begun = asyncio.Event()
+        self.go_on = asyncio.Event()
+
+    def site(self) -> None:
+        return None
+
+    def mimebundle(self, printed: dict[str, str]) -> tuple[dict[str, str], dict[str, Any]]:
+        return printed, {}
+
+    def publish(self, bundle: dict[str, str], *_: Any, **__: Any) -> None:
+        self.shown.put_nowait(bundle["text/plain"])
+
+    def work(self, job: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        return asyncio.ensure_future(job)
+
+    async def printed(self, _: Any) -> dict[str, str]:
+        now = self.text
+        self.begun.set()
+        await self.go_on.wait()
+        return {"text/plain": now, "text/html": now}
+
+
+@pytest.mark.parametrize("typing", [False, True])
+def test_what_comes_while_the_print_is_made_is_printed_later(
+    typing: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        chat = Print()
+        monkeypatch.setattr(showing, "_printed", chat.printed)
+        monkeypatch.setattr(showing, "STALE_S", 0.01)
+        monkeypatch.setattr(Showing._soon, "__defaults__", (0.01,))
+        shows: Any = Showing(chat)  # type: ignore[arg-type]
+        shows._display_id, shows._shell = "here", chat
+        shows.heard({"type": "hello", "view": "1"})
+        chat.text = "one"
+        shows.changed()
+        await chat.begun.wait()
+        if typing:  # and that page is then closed without a word
+            shows.heard({"type": "calm", "view": "1", "calm": False})
+        else:
+            chat.text = "one two"
+            shows.changed()
+        chat.go_on.set()
+        async with asyncio.timeout(CEILING_S):
+            while await chat.shown.get() != chat.text:
+                pass
+        assert shows._printed == shows._version
+
+    asyncio.run(story())
+
+
+PAGES = """
+from aios_nb.notebook.widgets import showing
+from aios_nb.parts import File
+
+chat._handle_custom_msg({"type": "hello", "view": "closed"}, [])
+chat._handle_custom_msg({"type": "calm", "view": "closed", "calm": False}, [])
+showing.STALE_S = 0.1  # that page was closed in the middle of a sentence
+chat.ask("look", files=[File(b"\\x89PNG\\r\\n\\x1a\\n" + bytes(100), name="a.png")])
+
+async def printed(ceiling_s=30):
+    import asyncio
+    async with asyncio.timeout(ceiling_s):
+        while chat._showing._printed != chat._showing._version:
+            await asyncio.sleep(0.05)
+
+await printed()
+"""
+
+
+def test_a_page_that_was_closed_does_not_keep_the_print_from_being_saved(
+    open_notebook: Callable[..., Any],
+) -> None:
+    book = open_notebook("closed")
+    shown = book.run(SHOWN).shown[0]
+    book.run(PAGES)
+    book.until(lambda: shown["text/plain"].count("look") == 2)
+    assert "data:image/png;base64," in shown["text/html"]

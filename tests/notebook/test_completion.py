@@ -53,6 +53,19 @@ def test_commands_options_and_their_values(page: Console):
     assert "%%agent adder --about" in tab(page, "%%agent adder --")
 
 
+def test_a_line_of_ours_offers_nothing_that_does_not_fit(page: Console):
+    for line in ("%aios ask nobody", "%aios ask echo im", "%aios zzz", "%aios up --name im"):
+        assert tab(page, line) in ([], [line])
+    assert tab(page, "%aios withdraw ca") == ["%aios withdraw ca"]  # `calc` came along, and stays
+
+
+def test_the_name_of_a_file_is_ipythons_business(page: Console, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "zebra.md").touch()
+    assert any("zebra.md" in line for line in tab(page, "%aios export last zeb"))
+    assert any("zebra.md" in line for line in tab(page, "%aios ask echo --file zeb"))
+
+
 def test_agents_come_from_what_is_known(page: Console):
     @aios.agent
     def zebra(text: str) -> str:
@@ -62,7 +75,7 @@ def test_agents_come_from_what_is_known(page: Console):
     found = eventually(page, "%aios ask ze", "%aios ask zebra")
     assert found == ["%aios ask zebra", f"%aios ask zebra@{node_id}"]
     assert tab(page, f"%aios ask zebra@{node_id[:4]}") == [f"%aios ask zebra@{node_id}"]
-    assert tab(page, "%aios card --x zeb") == tab(page, "%aios card --x zeb")
+    assert tab(page, "%aios card zeb")[0] == "%aios card zebra"
     assert tab(page, "%%aios ask zebr")[0] == "%%aios ask zebra"
     assert tab(page, "%aios withdraw ze") == ["%aios withdraw zebra"]
     aios.node().withdraw("zebra")
@@ -74,7 +87,8 @@ def test_agents_come_from_what_is_known(page: Console):
 def test_conversations_and_variables(page: Console):
     reply = page.good("%aios ask echo remember").value
     page.good("weather = 'sunny'")
-    for line in ("%aios history ", "%aios export ", "%aios rename "):
+    ask = "%aios ask --conversation "
+    for line in ("%aios history ", "%aios export ", "%aios rename ", ask):
         found = eventually(page, line, f"{line}{reply.conversation}")
         assert f"{line}last" in found
     assert tab(page, "%aios ask echo it is {wea") == ["%aios ask echo it is {weather}"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import sys
 import types
 from pathlib import Path
@@ -12,7 +13,7 @@ from IPython.core.interactiveshell import InteractiveShell
 import aios_nb as aios
 from aios_nb.config import Settings
 from aios_nb.errors import AiosError, NotRunning, UsageError
-from aios_nb.notebook import hosted, questions, welcome
+from aios_nb.notebook import completion, hosted, questions, welcome
 from aios_nb.notebook.hosted import host_of, reach
 from aios_nb.notebook.session import session_of
 from aios_nb.site import Site
@@ -96,6 +97,11 @@ def _in_place(shell: InteractiveShell) -> tuple[object, ...]:
         ("%aios ask echo what is it?", "what is it?"),
         ("reply = %aios ask echo sum?\nprint(reply)", "sum?"),
         ("for _ in range(1):\n    %aios ask echo really??", "really??"),
+        ("kept = {}\nkept['k'] = %aios ask echo what's this?", "what's this?"),
+        ("%aios ask echo one\\\nline?", "one line?"),
+        ("%time %aios ask echo how long?", "how long?"),
+        ("%time x = %aios ask echo how long is it?", "how long is it?"),
+        ("%%time\n%aios ask echo all of it?", "all of it?"),
     ],
 )
 def test_a_question_may_end_in_a_question_mark(shell: InteractiveShell, cell: str, asked: str):
@@ -106,12 +112,49 @@ def test_a_question_may_end_in_a_question_mark(shell: InteractiveShell, cell: st
 
 
 @pytest.mark.parametrize(
-    "cell", ["%aios?", "print?", "%%agent x\n'%aios ask echo x?'", "%aios ask"]
+    "cell",
+    [
+        "%aios?",
+        "%aios??",
+        "%time %aios?",
+        "%time '%aios'?",
+        "print?",
+        "x = %timeit?",
+        "% aios ask echo what?",
+        "%%agent x\n'%aios ask echo x?'",
+        "%aios ask",
+        "said = '''\n%aios ask echo how are you?\n'''",
+        "# %aios ask echo how are you?",
+    ],
 )
-def test_other_lines_are_as_they_were(cell: str):
-    lines = cell.splitlines(keepends=True)
+def test_other_lines_are_as_they_were(shell: InteractiveShell, cell: str):
+    before = shell.transform_cell(cell)
+    uninstall = questions.install(shell)
+    try:
+        assert shell.transform_cell(cell) == before
+    finally:
+        uninstall()
 
-    assert questions.kept(lines) == lines
+
+def test_a_question_mark_right_behind_a_command_asks_about_it(shell: InteractiveShell):
+    shell.run_line_magic("load_ext", "aios_nb")
+    shell.run_cell("said = %aios ask?").raise_error()
+    assert "--deadline" in str(shell.user_ns["said"])
+
+
+def test_loading_again_after_an_interrupt_is_loading(
+    shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch
+):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as here:
+        here.setattr(completion, "install", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            shell.extension_manager.load_extension("aios_nb")
+    shell.extension_manager.load_extension("aios_nb")
+    shell.run_cell("said = %aios ask echo here").raise_error()
+    assert shell.user_ns["said"] == "here"
 
 
 # The line ------------------------------------------------------------------------------------
@@ -126,6 +169,36 @@ def test_the_line_fills_in(shell: InteractiveShell):
         f"aios_nb: alice ({node.node_id[:8]}) is up at {node.url}, reachable from this machine; "
         "no other node known yet; try %aios?"
     )
+
+
+class Handle(queue.SimpleQueue[str]):
+    """A display under a cell, and what it is made to show."""
+
+    def update(self, told: object) -> None:
+        self.put(str(told))
+
+    def all_told(self) -> list[str]:
+        return [self.get_nowait() for _ in range(self.qsize())]
+
+
+def test_the_line_tells_of_the_node_it_welcomed_and_of_no_other(
+    shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch
+):
+    shown = Handle()
+    monkeypatch.setattr(welcome, "running_kernel", object)
+    monkeypatch.setattr("IPython.display.display", lambda *_, **__: shown)
+    shell.run_line_magic("load_ext", "aios_nb")
+    while " is up at " not in (last := shown.get(timeout=30)):
+        pass
+    shell.run_line_magic("aios", "up --name other")
+    assert session_of(shell).node().name == "other"
+
+    shell.run_cell("1")  # in which the page may be told once more what it was told
+    assert set(shown.all_told()) <= {last}
+    aios.down()
+    aios.up(name="another")
+    shell.run_cell("1")
+    assert shown.all_told() == []
 
 
 def test_the_line_says_why_a_node_could_not_start(shell: InteractiveShell, aios_home: Path):

@@ -24,7 +24,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
     [
         ("%aios serch x", "there is no %aios serch (did you mean search?)"),
         ("%aios ask ecko hi", "no such agent: ecko (did you mean echo?)"),
-        ("%aios ask qqq hi", "no such agent: qqq (`%aios agents` lists them)"),
+        ("%aios ask qqq hi", "no such agent: qqq (`%aios search` looks for one)"),
         ("%aios ask echo", "nothing to ask (%aios ask AGENT TEXT, or %%aios ask AGENT)"),
         ("x = 1\naios.node().ask('ecko', 'x')\nx = 2", "no such agent: ecko (did you mean echo?)"),
         ("await aios.node().ask_async('ecko', 'x')", "no such agent: ecko (did you mean echo?)"),
@@ -33,6 +33,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
             "print is not an agent of this program (name it as a text)",
         ),
         ("%aios history nothing", "no such conversation: nothing"),
+        ("%aios ask echo --conversation <c> hi", "no such conversation: <c>"),
+        ("%aios delete", "%aios delete needs C, a conversation: its id, its title, or `last`"),
     ],
 )
 def test_an_error_is_one_line_that_says_what_to_do(page: Console, cell: str, said: str):

@@ -91,7 +91,7 @@ def test_a_program_is_brought_in_asked_reviewed_and_forgotten(page: Console, the
     assert page.good("%aios hub approve tides").text == "tides is taken as it is now"
     assert page.good("%aios ask tides six").value == "now: six"
     page.good("%aios hub remove tides")
-    assert "hub_add(URL)" in page.good("%aios hub list").text
+    assert "%aios hub add URL" in page.good("%aios hub list").text
     listed = page.good(f"%aios hub import {theirs.node.url} --local")
     assert f"%aios hub add {theirs.node.url}/mcp" in listed.text
 

@@ -92,14 +92,25 @@ def test_rows_answer_who_what_and_whether_to_trust_it(pair: tuple[TestSite, Test
     assert (theirs["mine"], theirs["verified"], theirs["live"]) == (False, True, True)
     assert theirs["node"] == bob.node.node_id
     assert theirs["tags"] == ["math"]
-    counted = {"nodes": 2, "agents": 7, "mine": 6}  # five came along
+    counted = {"nodes": 2, "agents": 7, "here": 6, "mine": 1}  # five came along
     while not counted.items() <= hub.browser.around.items():
         hub.told_of("around")
     assert hub.ask("adder")["rows"][0]["why"] == "exact name"
-    assert names(hub.ask("", only="mine")) == [
-        *("calc", "clock", "concierge", "echo", "librarian"),
-        "own",
-    ]
+
+
+def test_mine_is_what_the_person_offers_and_not_what_every_node_comes_with(
+    make_site: Make,
+) -> None:
+    hub = Watched(make_site(works("own"), works("sum")), follow=False)
+    everyone = {row["name"]: row["built_in"] for row in hub.ask()["rows"]}
+    mine = hub.ask("", only="mine")
+
+    assert [name for name, built_in in everyone.items() if not built_in] == ["own", "sum"]
+    assert everyone["calc"]
+    assert (names(mine), mine["total"]) == (["own", "sum"], hub.browser.around["mine"])
+    assert names(hub.ask("", only="mine", first=1)) == ["sum"]
+    assert names(hub.ask("calc", only="mine")) == []
+    assert "built in" in as_html(hub.ask("name:calc"))
 
 
 def test_of_many_agents_a_page_has_no_more_rows_than_fit(make_site: Make) -> None:
@@ -226,7 +237,7 @@ def test_what_strangers_write_is_text_everywhere(make_site: Make) -> None:
     assert "<img" not in shown
     assert "<script" not in shown
     assert "&lt;img src=x onerror=alert(1)&gt;" in shown
-    assert "nasty  this notebook" in as_text(page)
+    assert "nasty  this node" in as_text(page)  # which is no notebook's: there is no kernel
 
 
 def test_a_card_with_anything_in_it_is_read_in_bounds() -> None:
@@ -349,5 +360,6 @@ def test_who_has_no_widgets_sees_a_table(
 
     assert "application/vnd.jupyter.widget-view+json" in bundle
     assert "adder" in bundle["text/plain"]
-    assert "<td" in bundle["text/html"]
+    assert '<td><span class="k"><b>adder</b>' in bundle["text/html"]  # its letters keep together
+    assert "✓ yours" in bundle["text/html"]
     assert "not running: starting" in waiting._repr_mimebundle_()[0]["text/plain"]

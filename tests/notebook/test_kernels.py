@@ -11,8 +11,9 @@ from pathlib import Path
 import ipykernel
 import pytest
 
+from aios_nb.errors import AgentFailed
 from aios_nb.home import Home
-from tests.notebook.conftest import ROOT, Cell, Notebook
+from tests.notebook.conftest import CEILING_S, ROOT, Cell, Notebook
 
 HEAVY = [
     "aiohttp", "anywidget", "cryptography", "ipywidgets", "kademlia", "markdown_it", "mcp",
@@ -46,6 +47,18 @@ async def slow(text):
         ended.append(text)
 
 ended = []
+"""
+SLOW_STOP = """
+import os, signal
+from aios_nb.node import Node
+stop, go_on = Node.stop, threading.Event()
+
+def slowly(self, within_s=None):
+    os.kill(os.getpid(), signal.SIGINT)
+    go_on.wait()
+    stop(self, within_s)
+
+Node.stop = slowly
 """
 
 
@@ -136,6 +149,8 @@ def test_an_interrupt_ends_the_wait_and_the_work_and_leaves_the_node(alice: Note
     alice.interrupt()
 
     assert alice.finish(cell).status == "error"
+    if waits.startswith("%"):
+        assert cell.error == "KeyboardInterrupt: %aios ask was stopped"
     alice.eventually("ended", [word])
     assert alice.value("node.ask('echo', 'alive')") == "alive"
 
@@ -246,3 +261,75 @@ def touch(path: Path) -> None:
     """As an editor does that saves: autoreload looks at the time."""
     then = path.stat().st_mtime + 5
     os.utime(path, (then, then))
+
+
+def test_all_cells_of_a_new_notebook_may_run_at_once(
+    alice: Notebook, open_notebook: Callable[..., Notebook]
+):
+    alice.run("@aios.agent(about='Turns words around')\ndef turner(text):\n    return text[::-1]")
+    carol = open_notebook("carol")
+    carol.run("import aios_nb.hub.network as network; network.ACQUAINT_S = 60")  # busy machines
+    begun = [carol.begin(code) for code in ("%load_ext aios_nb", "%aios", "%aios ask turner abc")]
+    _, status, asked = [carol.finish(cell) for cell in begun]
+    assert "cba" in asked.text
+    assert " alive" in status.text
+    assert "; 0 of others" not in status.text
+
+    carol.eventually(
+        "'turner' in [row['name'] for row in get_ipython()._aios_session.roster.rows()]"
+    )
+    assert "turner is not yours: " in carol.fail("%aios withdraw turner")
+
+
+def test_an_agent_that_wants_input_fails_at_once_and_cells_may_ask(alice: Notebook):
+    alice.run("@aios.agent\ndef typist(text):\n    return input('name? ')")
+    asked = alice.reply(alice.client.execute("%aios ask typist x", allow_stdin=True))
+    assert asked["status"] == "error"
+    assert "cannot use input()" in asked["evalue"]
+    cell = alice.client.execute("said = input('name? ')", allow_stdin=True)
+    alice.client.get_stdin_msg(timeout=CEILING_S)
+    alice.client.input("Ada")
+    assert alice.reply(cell)["status"] == "ok"
+    assert alice.value("said") == "Ada"
+
+
+def test_the_node_prints_nothing_though_the_user_logs_everything(alice: Notebook):
+    alice.run("import logging; logging.basicConfig(level=logging.DEBUG, force=True)")
+    alice.run("@aios.agent\ndef breaks(text):\n    raise ValueError('not today')")
+    cell = alice.begin("print('begun')\ntime.sleep(600)")
+    alice.until(lambda: "begun" in cell.printed)
+    with pytest.raises(AgentFailed):
+        alice.rpc("chat.send", agent="breaks", text="x")
+    alice.interrupt()
+    assert alice.finish(cell).printed == "begun\n"
+    assert "aios_nb" not in alice.run("reply = %aios ask echo **hi**").printed
+    alice.run("logging.basicConfig(level=logging.WARNING, force=True)")
+
+
+def test_an_interrupted_reload_leaves_the_extension_as_it_was(alice: Notebook):
+    before = alice.run_info["node_id"]
+    alice.run(SLOW_STOP)
+    assert "KeyboardInterrupt" in alice.fail("%reload_ext aios_nb")
+    alice.run("Node.stop = stop; go_on.set()")
+    alice.run("%aios up")
+    assert alice.run("%aios ask echo on").text == "on"
+    assert alice.run_info["node_id"] == before
+
+
+def test_a_renamed_notebook_is_told_where_its_conversations_are(
+    open_notebook: Callable[..., Notebook], tmp_path: Path
+):
+    draft = tmp_path / "draft.ipynb"
+    draft.write_text("{}")
+    first = open_notebook("before", JPY_SESSION_NAME=str(draft))
+    first.run("%load_ext aios_nb\nimport aios_nb as aios\nnode = aios.node()")
+    first.run("%aios ask echo remember me")
+    name = first.value("node.name")
+    first.close()
+    final = draft.rename(tmp_path / "final.ipynb")
+    later = open_notebook("after", JPY_SESSION_NAME=str(final))
+    cell = later.run("%load_ext aios_nb\nimport aios_nb as aios\nnode = aios.node()")
+    later.until(lambda: f"%aios up --name {name}" in cell.text)
+    assert f"%aios up --name {name}" in later.run("%aios").text
+    later.run(f"%aios up --name {name}")
+    assert "remember me" in later.run("%aios history last").text

@@ -47,6 +47,29 @@ def test_a_variable_takes_the_answer_and_shows_it_later(page: Console):
     assert in_one_cell.text == "once"
 
 
+def test_an_empty_answer_says_so_on_the_page(page: Console):
+    @aios.agent
+    def quiet(text: str) -> str | None:
+        return None if text == "none" else " " if text == "blank" else ""
+
+    for text in ("none", "blank", "empty"):
+        ran = page.good(f"%aios ask quiet {text}")
+        assert "(empty answer)" in ran.html
+        assert not ran.text.strip()
+        assert "(empty answer)" in page.good("_").html
+    assert "(empty answer)" not in page.good("%aios ask echo x").html
+
+
+def test_an_agent_has_one_name_however_it_was_asked(page: Console):
+    asked = page.good("answer = %aios ask echo hello")
+    by_id = page.good(f"%aios ask echo@{page.node.node_id} hello")
+    again = page.good(f"aios.node().ask('echo@{page.node.node_id}', 'x')")
+    assert "<b>echo</b>" in asked.html
+    assert "<b>echo</b>" in by_id.html
+    for shown in (asked, by_id, again):
+        assert page.node.node_id[:8] not in shown.html
+
+
 def test_a_terminal_gets_the_text_as_it_comes_and_no_second_copy(
     page: Console, capsys: pytest.CaptureFixture[str]
 ):
@@ -93,6 +116,17 @@ def test_options_go_on_in_a_conversation_with_a_file(page: Console, tmp_path: Pa
     second = page.good(f"%aios ask --conversation last --file {tmp_path / 'note.txt'} reads two")
     assert second.text == "2 in the file"
     assert second.value.conversation == first.conversation
+
+
+def test_a_text_of_a_megabyte_is_in_the_variable_and_its_beginning_on_the_page(page: Console):
+    @aios.agent
+    def endless(text: str) -> str:
+        return "word " * 200_000
+
+    ran = page.good("said = %aios ask endless go")
+    assert len(page.names["said"]) == 1_000_000
+    assert len(ran.html) < 300_000
+    assert "800,000 more characters" in ran.html
 
 
 def test_a_long_stream_is_shown_in_few_updates_and_complete(page: Console):
@@ -178,16 +212,39 @@ def test_a_search_is_a_table_and_its_rows_can_be_asked(page: Console):
     assert "nothing found" in page.good("%aios search zzzzqqq").text
 
 
+def test_only_agents_of_the_notebooks_own_node_are_here(
+    page: Console, make_site, monkeypatch: pytest.MonkeyPatch
+):
+    other = make_site(name="other").node
+    page.names["other"] = other
+    there = page.good("other.search('name:echo')").html
+    assert f"other · {other.node_id[:8]}" in there
+    assert "this node" not in there
+    assert "this node" in page.good("%aios search name:echo").html
+    monkeypatch.setattr("aios_nb.notebook.show.agents.running_kernel", object)
+    assert "this notebook" in page.good("%aios search name:echo").html
+    assert "this notebook" not in page.good("other.search('name:echo')").html
+
+
 def test_agents_cards_and_callers(page: Console):
     assert "echo" in page.good("%aios agents").text
     card = page.good("%aios card echo")
-    assert "yours, not published" in card.text
+    assert "built in, not published" in card.text
     assert "Answers with your own words" in card.html
+    for shown in (card.text, card.html):
+        assert "private: only you" in shown
+        assert "inline, answers in one piece, 300 s at most" in shown
+        assert shown.count("version") == 1
     page.good("%aios ask echo x")
     callers = page.good("%aios callers")
-    assert page.node.node_id in callers.text
+    assert callers.text.splitlines()[1].startswith("you ")
+    assert page.node.node_id not in callers.html
     assert callers.value.df()["calls"][0] >= 1
-    assert "no other node" in page.good("%aios peers").text
+    assert callers.value[0].id == f"owner@{page.node.node_id}"
+    assert "callers   nobody else yet" in page.good("%aios").text
+    for line in ("%aios peers", "%aios network"):
+        assert "no other node yet" in page.good(line).text
+        assert "%aios up --join URL" in page.good(line).text
 
 
 def test_the_widgets_have_a_text_where_there_is_no_page(page: Console):
@@ -228,10 +285,11 @@ def test_conversations_are_listed_shown_renamed_exported_and_deleted(page: Conso
 def test_nodes_are_shut_out_and_let_in_by_their_whole_id(page: Console):
     stranger = "b" * 32
     page.good(f"%aios block someone@{stranger}")
+    assert "0 calls by 1 other, 1 blocked" in page.good("%aios").text
     assert page.node.callers()[-1].blocked
     page.good(f"%aios allow {stranger}")
     assert not any(row.blocked for row in page.node.callers())
-    assert "all 32 characters; `%aios callers`" in page.error("%aios block bob")
+    assert "all 32 characters; `%aios peers`" in page.error("%aios block bob")
 
 
 def test_withdrawing_names_near_ones(page: Console):
@@ -258,6 +316,19 @@ def test_doctor_log_and_help(page: Console, monkeypatch: pytest.MonkeyPatch):
     assert "search WORDS [-n N]" in page.good("%aios help").text
     assert "--deadline" in page.good("%aios help ask").text
     assert "--access" in page.good("%aios help %%agent").text
+
+
+def test_that_no_bot_is_bridged_is_a_status_and_no_error(
+    page: Console, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("TELEGRAM_BOT_TOKEN", raising=False)
+    said = page.good("%aios telegram status").text
+    assert "no bot is bridged here" in said
+    assert "TELEGRAM_BOT_TOKEN" in said
+    assert "%aios telegram start" in said
+    assert "no bot is bridged here" in page.error("%aios telegram people")
+    monkeypatch.setenv("TELEGRAM_BOT_TOKEN", f"123456:{'x' * 35}")
+    assert "BotFather" not in page.good("%aios telegram status").text
 
 
 def test_settings_for_other_programs_hold_no_secret(page: Console):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
@@ -28,14 +27,6 @@ def notebook(open_notebook: Callable[..., Notebook]) -> Iterator[Notebook]:
     return opened
 
 
-def reply_to(notebook: Notebook, message_id: str) -> dict[str, Any]:
-    while True:
-        reply = notebook.client.get_shell_msg(timeout=CEILING_S)
-        if reply["parent_header"]["msg_id"] == message_id:
-            content: dict[str, Any] = reply["content"]
-            return content
-
-
 def test_an_answer_grows_in_one_place_and_is_not_shown_again(notebook: Notebook):
     notebook.run(TALKER)
     notebook.run("@aios.agent\ndef opener(text):\n    go_on.set()\n    return 'open'")
@@ -56,7 +47,7 @@ def test_an_error_fails_the_cell_with_one_line(notebook: Notebook):
     assert "did you mean talker" in cell.error
     assert "\n" not in cell.error
     message = notebook.client.execute("node.ask('tlker', 'x')")
-    reply = reply_to(notebook, message)
+    reply = notebook.reply(message)
     assert (reply["status"], reply["ename"]) == ("error", "NoSuchAgent")
     assert len(reply["traceback"]) == 1
 
@@ -73,12 +64,12 @@ def test_await_leaves_the_kernel_free(notebook: Notebook):
 
 def test_help_and_tab_reach_the_page(notebook: Notebook):
     for line, said in (("%aios?", "search WORDS [-n N]"), ("%%agent?", "--about TEXT")):
-        asked = reply_to(notebook, notebook.client.execute(line))
+        asked = notebook.reply(notebook.client.execute(line))
         assert said in asked["payload"][0]["data"]["text/plain"]
     line = "x = %aios ask talk"
     ends = time.monotonic() + CEILING_S
     while True:  # until the list of agents has heard of it
-        completed = reply_to(notebook, notebook.client.complete(line, len(line)))
+        completed = notebook.reply(notebook.client.complete(line, len(line)))
         if completed["matches"] or time.monotonic() > ends:
             break
     assert completed["matches"][0] == "talker"

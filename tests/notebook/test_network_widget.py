@@ -145,6 +145,31 @@ def test_the_picture_is_well_formed_and_has_every_node_once(count: int):
     assert ("no other node yet" in words) == (count == 0)
 
 
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_no_name_stands_on_a_line_and_a_long_one_says_that_it_goes_on(count: int):
+    rows = [peer(n, name=f"a-very-long-name-of-a-machine-{n}", link=True) for n in range(count)]
+    drawn = ET.fromstring(graph.draw("texts-twyjlr", rows, title=False))
+    texts = {text: text.text or "" for text in drawn.findall("{*}text")}
+    ours = [text for text, said in texts.items() if said == "texts-twyjlr (you)"]
+    theirs = [text for text, said in texts.items() if said.startswith("a-ver")]
+    assert (len(ours), len(theirs)) == (1, count)
+    assert all(texts[text].endswith("…") for text in theirs)
+    for text in [*ours, *theirs]:
+        assert not any(_touches(line, text) for line in drawn.findall("{*}line")), texts[text]
+
+
+def _touches(line: ET.Element, text: ET.Element) -> bool:
+    """Whether one of many points of the line is on the letters."""
+    wide = 6.1 * len(text.text or "")
+    left = float(text.get("x", 0)) - {"start": 0, "middle": wide / 2}.get(
+        text.get("text-anchor", ""), wide
+    )
+    top = float(text.get("y", 0)) - 10
+    x1, y1, x2, y2 = (float(line.get(key, 0)) for key in ("x1", "y1", "x2", "y2"))
+    points = ((x1 + (x2 - x1) * n / 500, y1 + (y2 - y1) * n / 500) for n in range(501))
+    return any(left < x < left + wide and top < y < top + 12 for x, y in points)
+
+
 def test_names_in_the_picture_are_text_and_nothing_else():
     rows = [peer(n, name=HOSTILE, link=True) for n in range(3)]
     for title in (True, False):

@@ -6,7 +6,7 @@ import pytest
 
 from aios_nb.errors import UsageError
 from aios_nb.notebook import helptext
-from aios_nb.notebook.filling import filled
+from aios_nb.notebook.filling import filling
 from aios_nb.notebook.parser import COMMANDS, OFFER, parse, read
 
 
@@ -29,6 +29,13 @@ def given(values: dict[str, Any]) -> dict[str, Any]:
             {"agent": "echo", "text": "hi --there", "deadline": 5.0, "conversation": "last"},
         ),
         ("ask echo -- --deadline 5", "ask", {"agent": "echo", "text": "--deadline 5"}),
+        ("ask slow x --deadline 3", "ask", {"agent": "slow", "text": "x", "deadline": 3.0}),
+        ("ask echo it's it --file 'a b.txt' --file=c", "ask",
+         {"agent": "echo", "text": "it's it", "file": ["a b.txt", "c"]}),
+        ('ask echo "what is --deadline 3"', "ask",
+         {"agent": "echo", "text": "what is --deadline 3"}),
+        ("ask echo what about --file", "ask", {"agent": "echo", "text": "what about --file"}),
+        ("ask echo ls --color auto", "ask", {"agent": "echo", "text": "ls --color auto"}),
         ("search sum up -n 3", "search", {"words": "sum up", "limit": 3}),
         ("search -n=3 what's up", "search", {"words": "what's up", "limit": 3}),
         ("export 'my talk' out file.md --force", "export",
@@ -99,8 +106,8 @@ def test_help_tells_of_every_command_and_every_option():
 def test_only_names_of_variables_are_filled_in():
     names = {"who": "Ada", "n": 3, "_": "last", "größe": 7}
     text = '{who} {n} {_} {größe} {who.upper} {n + 1} {} {{who}} {"a": 1} {missing} ${x}'
-    assert filled(text, names) == (
+    assert filling(names)(text) == (
         'Ada 3 last 7 {who.upper} {n + 1} {} {Ada} {"a": 1} {missing} ${x}'
     )
-    assert filled("{who}", {"who": "local"}, names) == "local"
-    assert filled("{a}", {"a": "{who}"}, names) == "{who}"
+    assert filling({"who": "local"}, names)("{who}") == "local"
+    assert filling({"a": "{who}"}, names)("{a}") == "{who}"

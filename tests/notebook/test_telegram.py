@@ -129,6 +129,8 @@ def test_the_owner_finds_and_joins_what_is_open_in_the_notebook(notebook, api, a
 def test_what_the_bridge_says_of_itself(notebook, api, ada):
     assert "running" in notebook.run("%aios telegram").text
     assert "running" in notebook.run("%aios telegram start").text  # again is harmless
+    other = "--api-url http://127.0.0.1:9/bot"
+    assert "runs already" in notebook.fail(f"%aios telegram start {other}")
     eve = api.person("Eve")
     eve.says("let me in")
     sees(api, eve, "private")

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from aios_nb.errors import AiosError
+from aios_nb.errors import AiosError, NoSuchAgent, UsageError
 from aios_nb.notebook.commands import Call
 from aios_nb.notebook.show.results import Note
 from aios_nb.people.naming import whole_node_id
+from aios_nb.richtext import one_line
 from aios_nb.site import Callers
 
 
 def withdraw(call: Call) -> Note:
-    name = call["name"]
-    call.node().withdraw(name)
+    name, node = call["name"], call.node()
+    try:
+        node.withdraw(name)
+    except NoSuchAgent as error:
+        others = [row for row in call.session.roster.rows() if row["name"] == name]
+        if others:
+            whose = " and ".join(sorted({row["node_name"] or row["node_id"] for row in others}))
+            raise UsageError(f"{name} is not yours: {one_line(whose)} offers it") from error
+        raise
     return Note(f"{name} is no longer offered")
 
 

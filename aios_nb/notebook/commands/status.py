@@ -11,6 +11,7 @@ from aios_nb.errors import AiosError
 from aios_nb.notebook.commands import Call
 from aios_nb.notebook.hosted import reach
 from aios_nb.notebook.show.results import Status
+from aios_nb.notebook.welcome import renamed
 from aios_nb.people.checks.nodes import problem_of
 from aios_nb.people.layout import seconds, size
 from aios_nb.people.naming import came_along
@@ -51,7 +52,7 @@ def _of(node: Node, call: Call) -> Status:
         ("reach", reach(settings)),
         ("peers", _peers(peers)),
         ("agents", _agents(agents, info)),
-        ("callers", _callers(callers)),
+        ("callers", _callers(callers, node.node_id)),
         ("limits", _limits(node.settings.limits)),
         ("loop", f"answers this cell in {lag_ms:.1f} ms"),
         ("asyncio", _asyncio(call)),
@@ -61,6 +62,8 @@ def _of(node: Node, call: Call) -> Status:
         for row in peers["waiting"]
         if row["node_id"] not in {peer["node_id"] for peer in peers["peers"]}
     ]
+    if renamed(call.session):
+        rows.append(("renamed", renamed(call.session)))
     if info.get("superseded"):
         said = "another process uses this node's key; this one publishes no more"
         rows.append(("problem", said))
@@ -78,8 +81,10 @@ def _limits(limits: Limits) -> str:
 
 
 async def _asked(node: Node) -> tuple[dict[str, Any], ...]:
-    methods = ("node.info", "node.peers", "node.callers", "agents.list")
-    return tuple(await asyncio.gather(*map(node.client.call, methods)))
+    peers = await node.client.call("node.peers")  # waits for whoever was there at the start
+    methods = ("node.info", "node.callers", "agents.list")
+    info, *more = await asyncio.gather(*map(node.client.call, methods))
+    return info, peers, *more
 
 
 def _peers(told: dict[str, Any]) -> str:
@@ -98,12 +103,13 @@ def _agents(told: dict[str, Any], info: dict[str, Any]) -> str:
     return f"{mine}; {len(rows) - len(own)} built in; {info['known_agents']} of others"
 
 
-def _callers(told: dict[str, Any]) -> str:
-    rows = told["callers"]
+def _callers(told: dict[str, Any], own: str) -> str:
+    """Who else; the owner's own calls are no news to the owner."""
+    rows = [row for row in told["callers"] if row["id"] != f"owner@{own}"]
     calls = sum(row["calls"] for row in rows)
     blocked = sum(row["blocked"] for row in rows)
-    said = f"{calls} calls by {len(rows)} caller{'s' if len(rows) != 1 else ''}"
-    return (said if rows else "nobody yet") + (f", {blocked} blocked" if blocked else "")
+    said = f"{calls} call{'s' * (calls != 1)} by {len(rows)} other{'s' * (len(rows) != 1)}"
+    return (said if rows else "nobody else yet") + (f", {blocked} blocked" if blocked else "")
 
 
 def _asyncio(call: Call) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from aios_bots.core.bridge import Code
 from aios_bots.core.pairing import Role
+from aios_bots.core.secret import TOKEN_ENV
 from aios_nb.bridges import telegram as chosen
 from aios_nb.bridges import thread
 from aios_nb.bridges.bot import Bot, Card, meant
-from aios_nb.errors import AiosError, NotRunning
+from aios_nb.errors import AiosError, NotRunning, UsageError
 from aios_nb.home import Home
 from aios_nb.notebook.commands import Call
 from aios_nb.notebook.show.faces import cell_of
@@ -16,6 +17,7 @@ from aios_nb.notebook.show.results import Note, Status, Table
 from aios_nb.people import bridges as words
 from aios_nb.people.conversations import find_kept
 
+_START = "%aios telegram start bridges it"
 _NONE = "start one: %aios telegram start"
 
 
@@ -34,11 +36,21 @@ def start(call: Call) -> Status:
         raise NotRunning("the node stopped before it was ready", hint="%aios up starts it")
     with waiting(cell_of(call.shell), "saying hello to Telegram"):
         running, _ = thread.start(home, node.run_info, bot)
+    if running.address != bot.address:
+        raise UsageError(
+            "the bridge runs already, and is reached otherwise", hint="%aios telegram stop first"
+        )
     return _status(Bot(home, running.account))
 
 
 def status(call: Call) -> Status:
-    return _status(_bot(call))
+    """That there is no bot is an answer too: Run All goes on."""
+    try:
+        return _status(_bot(call))
+    except NotRunning as none:
+        token = f"BotFather gives the token of one; put it into {TOKEN_ENV}"
+        rows = [] if chosen.account(_home(call)) else [("first", token)]
+        return Status("Telegram", none.message, "down", [*rows, ("next", _START)])
 
 
 def _status(bot: Bot) -> Status:

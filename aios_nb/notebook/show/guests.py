@@ -26,13 +26,13 @@ def imports(found: Imports) -> Bundle:
         [(row.name, row.kind, row.state, row.access, row.place) for row in found],
         [" · ".join(remarks(row, _TYPED)) for row in found],
     )
-    return page.bundle(page.panel(title, about, page.table(map(_cells, found))), text)
+    return page.bundle(page.panel(title, about, page.wide(map(_cells, found))), text)
 
 
 def one(row: Import) -> Bundle:
     """What was brought in, just now or before."""
     words = "\n".join([added(row), *remarks(row, _TYPED)])
-    return page.bundle(page.bare(page.table([_cells(row)])), words)
+    return page.bundle(page.bare(page.wide([_cells(row)])), words)
 
 
 def _cells(row: Import) -> Sequence[str]:
@@ -61,7 +61,7 @@ def catalog(found: Catalog) -> Bundle:
     if not found:
         return nothing(found)
     title = f"{len(found)} in this catalog"
-    body = page.table([_listed(row) for row in found])
+    body = page.wide([_listed(row) for row in found])
     text = aligned(
         ("NAME", "KIND", "ABOUT"),
         [(row.name, row.kind or "?", row.about) for row in found],

@@ -64,3 +64,12 @@ class TerminalLine:
             self._shown = False
             sys.stderr.write(_ERASE)
             sys.stderr.flush()
+
+
+def take_back_prompt() -> bool:
+    """Erase the ``Out[3]: `` that a terminal has written already; False where that cannot be."""
+    if sys.stdout.isatty():
+        sys.stdout.write(_ERASE)
+        sys.stdout.flush()
+        return True
+    return False

@@ -21,7 +21,7 @@ _STYLE = """
 --in:var(--jp-brand-color1,#1976d2);
 font:13px/1.5 var(--jp-ui-font-family,system-ui,sans-serif);color:var(--jp-ui-font-color1,inherit);
 border:1px solid var(--l);border-radius:10px;overflow:auto;max-width:980px;margin:2px 0;
-text-align:left}
+text-align:left;container-type:inline-size;contain-intrinsic-inline-size:600px}
 .aios-out .h{display:flex;flex-wrap:wrap;gap:4px 10px;align-items:baseline;padding:7px 12px;
 border-bottom:1px solid var(--l);background:rgba(128,128,128,.07)}
 .aios-out .b{padding:8px 12px}
@@ -50,12 +50,30 @@ opacity:.68;white-space:nowrap}
 div.aios-out table.r>*>tr:first-child>td{border-top:0}
 div.aios-out table.r>thead+tbody>tr:first-child>td{border-top:1px solid var(--l)}
 .aios-out .k{white-space:nowrap}
+.aios-out .s{min-width:120px;max-width:240px}
+@container (max-width:560px){
+div.aios-out table.w,div.aios-out table.w>tbody{display:block}
+div.aios-out table.w>thead{display:none}
+div.aios-out table.w>tbody>tr{display:grid;grid-template-columns:auto minmax(0,1fr);
+column-gap:10px;padding:7px 12px;border-top:1px solid var(--l)}
+div.aios-out table.w>tbody>tr:first-child{border-top:0}
+div.aios-out table.w>tbody>tr>td{display:block;padding:0;border:0!important;grid-column:1/-1}
+div.aios-out table.w>tbody>tr>td:has(>.o:only-child){grid-column:1}
+div.aios-out table.w>tbody>tr>td:has(>.o:only-child)~td{grid-column:2}
+div.aios-out table.w>tbody>tr>td:empty{display:none}
+.aios-out table.w .s{max-width:none}
+.aios-out table.w .s br{display:none}
+.aios-out table.w .s br+.d{margin-left:6px}
+div.aios-out table.w>tbody>tr>td[data-of]::before{content:attr(data-of) " ";opacity:.68;
+font-size:11.5px}
+}
 .aios-out .i{font:11.5px var(--jp-code-font-family,ui-monospace,Menlo,monospace);opacity:.68;
 overflow-wrap:anywhere}
 .aios-out pre code{background:none!important;padding:0!important}
 div.aios-out table.v{border-collapse:collapse;font-size:12px;margin:6px 0;border:0}
 div.aios-out table.v>*>tr>*{border:1px solid var(--l);padding:3px 8px;text-align:left;
-vertical-align:top;max-width:420px;overflow-wrap:anywhere}
+vertical-align:top;white-space:nowrap}
+div.aios-out table.v .y{white-space:normal;min-width:180px;max-width:400px}
 div.aios-out table.v>*>tr>td.num{text-align:right;font-variant-numeric:tabular-nums}
 .aios-out img{max-width:100%;height:auto;border-radius:6px;margin:4px 0;background:#fff}
 .aios-out .bar{height:4px;border-radius:2px;background:rgba(128,128,128,.2);overflow:hidden;
@@ -85,7 +103,9 @@ def rich(text: str) -> str:
 
 
 def dim(text: object) -> str:
-    return f'<span class="d">{esc(text)}</span>'
+    """Beside the point; nothing of it where there is no text."""
+    said = esc(text)
+    return f'<span class="d">{said}</span>' if said else ""
 
 
 def mono(text: object) -> str:
@@ -103,6 +123,12 @@ def free(body: str) -> str:
     return f'<div class="y">{body}</div>'
 
 
+def aside(sign: str, *words: str) -> str:
+    """Ready HTML of few words, and below it what else there is to know."""
+    known = " · ".join(keep(esc(word)) for word in words if word)
+    return f'<div class="s">{sign}<br><span class="d">{known}</span></div>'
+
+
 def keep(body: str) -> str:
     """Ready HTML that is not broken into lines."""
     return f'<span class="k">{body}</span>'
@@ -111,7 +137,8 @@ def keep(body: str) -> str:
 def dot(state: str) -> str:
     """The sign for how a node or an agent is; the word is in its title."""
     kind = {"alive": "ok", "suspect": "warn"}.get(state, "")
-    return f'<span class="o {kind}" title="{esc(word_for(state))}"></span>'
+    word = esc(word_for(state) or "not known to be alive")
+    return f'<span class="o {kind}" role="img" aria-label="{word}" title="{word}"></span>'
 
 
 def word_for(state: str) -> str:
@@ -123,12 +150,32 @@ def tags(words: Iterable[str]) -> str:
     return "".join(f'<span class="t">{esc(word)}</span>' for word in words)
 
 
-def table(rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:
-    """Rows of ready HTML; what is in the head is escaped."""
-    titles = "".join(f"<th>{esc(title)}</th>" for title in head)
+def table(rows: Iterable[Sequence[str]]) -> str:
+    """Rows of ready HTML, of a label and what it is about."""
+    return f'<table class="r"><tbody>{"".join(map(_row, rows))}</tbody></table>'
+
+
+def wide(rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:
+    """Rows of ready HTML with many cells: where the page is narrow they stand below each other.
+
+    What is in the head is escaped.
+    """
+    titles = "".join(f"<th>{esc(title)}</th>" if title else "<td></td>" for title in head)
     top = f"<thead><tr>{titles}</tr></thead>" if head else ""
-    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-    return f'<table class="r">{top}<tbody>{body}</tbody></table>'
+    body = "".join(_row(row, head) for row in rows)
+    return f'<table class="r w">{top}<tbody>{body}</tbody></table>'
+
+
+def _row(cells: Sequence[str], head: Sequence[str] = ()) -> str:
+    """Where the page is too narrow for a head, small cells tell their titles themselves."""
+    titles = [*head, *[""] * (len(cells) - len(head))]
+    return f"<tr>{''.join(map(_cell, cells, titles))}</tr>"
+
+
+def _cell(body: str, title: str) -> str:
+    speaks = "<b>" in body or body.startswith("<div")
+    named = f' data-of="{esc(title)}"' if title and body and not speaks else ""
+    return f"<td{named}>{body}</td>"
 
 
 def panel(title: str, about: str = "", body: str = "") -> str:

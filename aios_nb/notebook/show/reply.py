@@ -9,11 +9,11 @@ from typing import Any
 
 from aios_nb.errors import AiosError
 from aios_nb.notebook.show import page
+from aios_nb.notebook.show.agents import spoken
 from aios_nb.notebook.show.page import Bundle, dim, esc
 from aios_nb.notebook.widgets.contents import data_view
 from aios_nb.notebook.widgets.printed import looks_like
 from aios_nb.people.layout import size
-from aios_nb.people.naming import short
 from aios_nb.people.values import (
     data_lines,
     is_table,
@@ -30,6 +30,12 @@ PICTURES_MAX_BYTES = 4 << 20
 """All pictures of one reply."""
 LINK_MAX_BYTES = 64 << 10
 """A larger file is saved by ``reply.files[n].save()``."""
+SHOWN_CHARS = 200_000
+"""Of a text: fifty screens, which stay in the notebook's file."""
+CELL_WHOLE = 24
+"""Characters of a cell that is one line: 40 columns side by side leave no room for a digit."""
+EMPTY = "(empty answer)"
+"""For the page, where a frame around nothing looks broken; a program gets the empty text."""
 ANSWER = 'reply.answer("…")'
 
 
@@ -44,22 +50,27 @@ def duration(took_s: float) -> str:
 
 def byline(agent: str, *more: str) -> str:
     """Who speaks, and a few words about it."""
-    words = " · ".join(filter(None, more))
-    return f'<div class="h"><b>{esc(agent)}</b>{dim(words) if words else ""}</div>'
+    name, place = spoken(agent)
+    words = " · ".join(filter(None, (place, *more)))
+    return f'<div class="h"><b>{esc(name)}</b>{dim(words) if words else ""}</div>'
 
 
 def _page(said: Reply, took_s: float | None, before: str) -> str:
     asks = said.status == "input_required"
     took = "" if took_s is None or asks else duration(took_s)
     status = {"input_required": "asks", "accepted": "accepted"}.get(said.status, "")
-    head = byline(short(said.agent), status, took)
-    return page.bare(f'{head}<div class="b">{before}{"".join(_body(said))}</div>')
+    head = byline(said.agent, status, took)
+    body = before + "".join(_body(said))
+    return page.bare(f'{head}<div class="b">{body or dim(EMPTY)}</div>')
 
 
 def _body(said: Reply) -> Iterator[str]:
     view, repeats = data_view(str(said), said.data)
-    if said and not (repeats and view):
-        yield page.rich(str(said))
+    if said.strip() and not (repeats and view):
+        yield page.rich(said[:SHOWN_CHARS])
+        if len(said) > SHOWN_CHARS:
+            more = f"… {len(said) - SHOWN_CHARS:,} more characters: str(reply) has all"
+            yield f"<div>{dim(more)}</div>"
     if view is not None:
         yield data_html(view)
     yield from files_html(said.files)
@@ -77,11 +88,11 @@ def data_html(view: dict[str, Any]) -> str:
         opened = " open" if view.get("open") else ""
         return f"<details{opened}><summary>data</summary>{shown}</details>"
     numbers = set(view["numbers"])
-    head = "".join(f"<th>{esc(name)}</th>" for name in view["columns"])
+    head = "".join(f"<th>{_cell(name)}</th>" for name in view["columns"])
     body = "".join(
         "<tr>"
         + "".join(
-            f'<td class="{"num" if at in numbers else ""}">{esc(cell)}</td>'
+            f'<td class="{"num" if at in numbers else ""}">{_cell(cell)}</td>'
             for at, cell in enumerate(row)
         )
         + "</tr>"
@@ -94,8 +105,14 @@ def data_html(view: dict[str, Any]) -> str:
     ]
     rest = f"… {', '.join(more)}: reply.df() has all"
     note = f"<div>{dim(rest)}</div>" if more else ""
-    top = f"<thead><tr>{head}</tr></thead>"
-    return f'<div class="x"><table class="v">{top}<tbody>{body}</tbody></table></div>{note}'
+    rows = f'<table class="v"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<div class="x" tabindex="0">{rows}</div>{note}'
+
+
+def _cell(text: object) -> str:
+    """A number or a few words in one line, the table may be wide; what is longer is broken."""
+    said = esc(text)
+    return said if len(said) <= CELL_WHOLE else page.free(said)
 
 
 def files_html(files: Sequence[ReplyFile]) -> Iterator[str]:
@@ -152,7 +169,7 @@ def beside(said: Reply, *, alone: bool) -> list[str]:
         for number, file in enumerate(said.files)
     ]
     if asks:
-        lines.append(f"[{short(said.agent)} asks; answer with {ANSWER}]")
+        lines.append(f"[{spoken(said.agent)[0]} asks; answer with {ANSWER}]")
     elif said.status == "accepted":
         lines.append("[accepted; its answer, when it has come: reply.wait()]")
     return lines

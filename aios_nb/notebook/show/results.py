@@ -9,13 +9,15 @@ import msgspec
 from aios_nb.notebook.show import page
 from aios_nb.notebook.show.page import Bundle, dim, esc
 from aios_nb.people.checks import Check, Health, board
-from aios_nb.people.layout import line_room, seconds, table_lines
+from aios_nb.people.layout import hanging, line_room, seconds, table_lines
 from aios_nb.people.wording import NOTEBOOK, typed
 from aios_nb.richtext import one_line, plain
 from aios_nb.site import Info
 
 _SIGNS = {Health.OK: ("✓", "ok-t"), Health.WARN: ("⚠", "warn-t"), Health.FAIL: ("✗", "bad-t")}
 _LABEL = 10
+_SAYS = 20
+"""Cells before what the doctor says."""
 _WHOLE = 16
 """Characters of a word that is not broken: the number of a person has fewer."""
 
@@ -57,7 +59,7 @@ class Table(msgspec.Struct, frozen=True):
 
 
 def framed(said: Table) -> Bundle:
-    body = page.table([[_cell(cell) for cell in row] for row in said.rows], said.head)
+    body = page.wide([[_cell(cell) for cell in row] for row in said.rows], said.head)
     head = [one_line(title) for title in said.head]
     text = [one_line(said.title), *table_lines(head, said.rows, room=line_room())]
     shown = page.panel(said.title, said.about, body if said.rows else "")
@@ -85,7 +87,10 @@ def status(said: Status) -> Bundle:
     head = f'<div class="h">{sign}<b>{esc(said.title)}</b>{dim(said.about)}</div>'
     body = page.table([(page.label(label), page.free(esc(value))) for label, value in said.rows])
     text = [f"{one_line(said.title)}  {one_line(said.about)}".rstrip()]
-    text += [f"  {one_line(label):{_LABEL}}{one_line(value)}" for label, value in said.rows]
+    text += [
+        f"  {one_line(label):{_LABEL}}{hanging(one_line(value), _LABEL + 2)}"
+        for label, value in said.rows
+    ]
     return page.bundle(page.bare(head + body), "\n".join(text))
 
 
@@ -124,9 +129,10 @@ def health(said: Checkup) -> Bundle:
                     page.free(esc(check.says) + fix),
                 )
             )
-            text.append(f"{check.health.value:4}  {check.about:12}  {one_line(check.says)}")
+            says = hanging(one_line(check.says), _SAYS)
+            text.append(f"{check.health.value:4}  {check.about:12}  {says}")
             if to_do:
-                text.append(f"{' ' * 20}→ {one_line(to_do)}")
+                text.append(f"{' ' * _SAYS}→ {hanging(one_line(to_do), _SAYS + 2)}")
         body += f'<div class="h">{dim(title)}</div>{page.table(rows)}'
     verdict = "all is well" if said.ok else "something must be fixed"
     return page.bundle(page.panel("Doctor", verdict, body), plain("\n".join(text)))

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 from aios_nb.notebook.show import page, progress
 from aios_nb.notebook.show import reply as face
+from aios_nb.notebook.show.agents import spoken
 from aios_nb.notebook.show.live import Display, TerminalLine, has_page
 from aios_nb.people.layout import seconds
-from aios_nb.people.naming import short
 from aios_nb.people.values import is_table_alone
 from aios_nb.people.written import Written
 from aios_nb.richtext import Growing, one_line, to_html
@@ -55,7 +55,7 @@ class PageStage:
 
     def __init__(self, shell: Any, agent: str) -> None:
         self._display = Display(shell)
-        self._agent = short(agent)
+        self._agent = agent
         self._since = time.monotonic()
         self._growing = Growing()
         self._blocks: list[str] = []
@@ -102,7 +102,7 @@ class PageStage:
         if self._text:
             bundle = self._bundle("writing …", self._note, waited)
         else:
-            bundle = progress.bundle(f"asking {self._agent}", waited, self._note)
+            bundle = progress.bundle(f"asking {spoken(self._agent)[0]}", waited, self._note)
         self._display.show(bundle)
         return len(bundle["text/html"])
 
@@ -125,7 +125,7 @@ class TerminalStage:
     """Text as it comes."""
 
     def __init__(self, agent: str) -> None:
-        self._agent = short(agent)
+        self._agent = agent
         self._since = time.monotonic()
         self._written = Written(on=True)
         self._line = TerminalLine()
@@ -150,7 +150,7 @@ class TerminalStage:
             self._written.add(fresh)
         elif self._written.is_blank and time.monotonic() - self._since >= SAY_AFTER_S:
             waited = seconds(time.monotonic() - self._since)
-            self._line.show(f"asking {self._agent} … {waited} {one_line(self._note)}")
+            self._line.show(f"asking {spoken(self._agent)[0]} … {waited} {one_line(self._note)}")
 
     def finish(self, reply: Reply) -> None:
         self._update()

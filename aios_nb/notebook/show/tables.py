@@ -7,16 +7,16 @@ from typing import Any
 
 import msgspec
 
-from aios_nb.notebook.show import page
+from aios_nb.notebook.show import agents, page
 from aios_nb.notebook.show.page import Bundle, dim, dot, esc
 from aios_nb.people.conversations import opened_by
 from aios_nb.people.guests import marks
 from aios_nb.people.layout import line_room, moment, size, table_lines
-from aios_nb.people.naming import NODE_SHOWN, came_along
+from aios_nb.people.wording import NOTEBOOK, typed
+from aios_nb.richtext import gist
 from aios_nb.site import CallerRow, Callers, ChatRow, Chats, Hit, Hits, Peer, Peers, Rows
 
 _ABOUT_TEXT = 100
-_KINDS = {"mcp": "MCP server", "a2a": "A2A agent"}
 
 
 def hits(found: Hits) -> Bundle:
@@ -25,33 +25,30 @@ def hits(found: Hits) -> Bundle:
         return nothing(found)
     searched = found.query is not None
     title = f"{len(found)} agent{'s' if len(found) > 1 else ''}"
-    body = page.table([_hit_cells(hit, searched=searched) for hit in found])
+    body = page.wide([_hit_cells(hit, searched=searched) for hit in found])
     about = f"for “{found.query}”" if searched else "of this node"
     return page.bundle(page.panel(title, about, body), _hits_text(found, searched=searched))
 
 
 def hit(found: Hit) -> Bundle:
     """One of them."""
-    body = page.table([_hit_cells(found, searched=bool(found.row.score))])
+    body = page.wide([_hit_cells(found, searched=bool(found.row.score))])
     return page.bundle(page.bare(body), repr(found))
 
 
 def _hit_cells(hit: Hit, *, searched: bool) -> Sequence[str]:
     row = hit.row
-    place = f"<br>{dim(where(hit))}" if searched else ""
-    name = page.keep(f"<b>{esc(row.name)}</b>{place}")
-    why = f"<br>{dim(row.why)}" if row.why else ""
-    about = f"{esc(row.about or row.title)} {page.tags(row.tags)}{why}"
-    score = f"<br>{dim(f'score {row.score:.2f}')}" if searched and row.score else ""
-    return (dot("alive" if row.live else ""), name, page.free(about), _trust(hit) + score)
+    score = f"score {row.score:.2f}" if searched and row.score else ""
+    place = where(hit) if searched else ""
+    return agents.cells(row, mine=_is_mine(hit), place=place, score=score)
 
 
 def where(hit: Hit) -> str:
     """Whose agent it is, in a few words."""
     row = hit.row
-    if _is_mine(hit):
-        return "this notebook"
-    return " · ".join(filter(None, (row.node_name, row.node_id[:NODE_SHOWN])))
+    # A program may have made other nodes beside the notebook's: their agents are not here.
+    is_here = row.node_id == agents.own_id()
+    return agents.here() if is_here else agents.of_node(row.node_name, row.node_id)
 
 
 def _is_mine(hit: Hit) -> bool:
@@ -59,32 +56,6 @@ def _is_mine(hit: Hit) -> bool:
         return hit.row.node_id == hit.site.client.node_id
     except Exception:  # noqa: BLE001 - its node is stopped; then nobody's agents are here
         return False
-
-
-def _trust(hit: Hit) -> str:
-    """Whether to trust it, at a glance; below, what else there is to know."""
-    row = hit.row
-    words = [f"v{row.version}"] if row.version else []
-    if row.changed:
-        since = "approved" if row.source and _is_mine(hit) else "used"
-        sign = f'<span class="warn-t">⚠ changed since you {since} it</span>'
-        if since == "approved":
-            words = [f"%aios hub approve {row.name}"]
-    elif row.source and _is_mine(hit):
-        sign = dim(f"{_KINDS.get(row.source, row.source)}, not verified")
-        words.append(row.access)
-    elif _is_mine(hit):
-        if came_along(row.name, row.access):
-            return dim("built in")
-        sign = '<span class="ok-t">✓ yours</span>'
-        words.append(row.access)
-    else:
-        sign = '<span class="ok-t">✓ signed</span>' if row.verified else dim("not verified")
-    if row.talks:
-        words.append(f"{row.talks} talk{'s' if row.talks > 1 else ''}")
-    if not row.live:
-        words.append("not answering")
-    return f"{sign} {dim(' · '.join(words))}"
 
 
 def _hits_text(found: Hits, *, searched: bool) -> str:
@@ -107,7 +78,7 @@ def peers(found: Peers) -> Bundle:
     if not found:
         return nothing(found)
     alive = sum(peer.state == "alive" for peer in found)
-    body = page.table(map(_peer_cells, found), ("", "node", "address", "latency", "agents", "link"))
+    body = page.wide(map(_peer_cells, found), ("", "node", "address", "latency", "agents", "link"))
     about = f"{alive} alive"
     title = f"{len(found)} other node{'s' if len(found) > 1 else ''}"
     text = aligned(
@@ -140,19 +111,24 @@ def _latency(peer: Peer) -> str:
 def callers(found: Callers) -> Bundle:
     if not found:
         return nothing(found)
-    body = page.table(map(_caller_cells, found), ("caller", "calls", "time", "last", ""))
+    body = page.wide(map(_caller_cells, found), ("caller", "calls", "time", "last", ""))
     text = aligned(
         ("CALLER", "CALLS", "TIME", "LAST", ""),
-        [(row.id, row.calls, f"{row.seconds:.1f} s", moment(row.last_at or ""),
+        [(_caller(row), row.calls, f"{row.seconds:.1f} s", moment(row.last_at or ""),
           "blocked" if row.blocked else "") for row in found],
     )  # fmt: skip
     return page.bundle(page.panel("Callers", "busiest first", body), text)
 
 
+def _caller(row: CallerRow) -> str:
+    return "you" if row.id == f"owner@{agents.own_id()}" else row.id
+
+
 def _caller_cells(row: CallerRow) -> Sequence[str]:
+    who = _caller(row)
     shut = '<span class="bad-t">blocked</span>' if row.blocked else ""
     return (
-        page.mono(row.id),
+        esc(who) if who == "you" else page.free(page.mono(who)),
         str(row.calls),
         f"{row.seconds:.1f} s",
         dim(moment(row.last_at or "")),
@@ -163,7 +139,7 @@ def _caller_cells(row: CallerRow) -> Sequence[str]:
 def chats(found: Chats) -> Bundle:
     if not found:
         return nothing(found)
-    body = page.table(map(_chat_cells, found), ("conversation", "with", "messages", "last used"))
+    body = page.wide(map(_chat_cells, found), ("conversation", "with", "messages", "last used"))
     text = aligned(
         ("CONVERSATION", "LAST USED", "BY", "WITH", "TITLE"),
         [(row.conversation, moment(row.updated_at), _by(row), _with(row), row.title)
@@ -176,7 +152,7 @@ def _chat_cells(row: ChatRow) -> Sequence[str]:
     by = _by(row)
     opened = "" if by == "you" else f" {dim(f'opened by {by}')}"
     title = f"<b>{esc(row.title[:80] or row.conversation)}</b>{opened}"
-    last = f"<br>{dim(row.last[:120])}" if row.last else ""
+    last = f"<br>{dim(gist(row.last)[:120])}" if row.last else ""
     name = f"{title}{last}<br>{page.mono(row.conversation)}"
     used = page.keep(dim(moment(row.updated_at)))
     return page.free(name), esc(_with(row)), str(row.messages), used
@@ -197,7 +173,7 @@ def rows(found: Rows[object]) -> Bundle:
 
 
 def nothing(found: Rows[Any]) -> Bundle:
-    said = found.nothing
+    said = typed(found.nothing, NOTEBOOK)
     return page.bundle(page.bare(f'<div class="b">{dim(said)}</div>'), said)
 
 

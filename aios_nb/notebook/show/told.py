@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from aios_nb.notebook.show import reply as face
-from aios_nb.notebook.show.live import has_page
-from aios_nb.people.naming import short
+from aios_nb.notebook.show.agents import spoken
+from aios_nb.notebook.show.live import has_page, take_back_prompt
 from aios_nb.site import Reply
 
 
@@ -22,7 +22,7 @@ class Told(Reply):
         from aios_nb.notebook.show.faces import cell_of
 
         if cell_of(shell).number == self.cell:
-            if not has_page(shell):  # a terminal has written "Out[3]: " already
-                print(f"<reply of {short(self.agent)}>")  # noqa: T201
+            if not has_page(shell) and not take_back_prompt():
+                print(f"<reply of {spoken(self.agent)[0]}>")  # noqa: T201
             return
         shell.display_pub.publish(data=face.reply(self, self.took_s), metadata={})

@@ -18,12 +18,15 @@ import msgspec
 from aios_nb.client.interface import SiteClient
 from aios_nb.errors import RpcError
 from aios_nb.notebook.widgets.cards import changes, facts, outside
+from aios_nb.people.naming import came_along
 from aios_nb.people.wording import NOTEBOOK, typed
 from aios_nb.richtext import one_line
 
 PAGE_ROWS = 50
 ROWS_MAX = 200
 """Rows that are ever in the page."""
+SEARCHED_MAX = 200
+"""Rows that one search gives."""
 SETTLE_S = 0.2
 """How long news waits for more: agents come and go in flocks."""
 AGAIN_S = 1.0
@@ -115,15 +118,32 @@ class Browser:
         return page
 
     async def _search(self, question: Question) -> dict[str, Any]:
+        first, count = question.first, question.count
+        if question.only != "mine":
+            return await self._found(question, first, count)
+        # Those that every node comes with are nobody's own. They may be anywhere in the list.
+        own: list[Row] = []
+        total = offset = 0
+        while offset == 0 or offset < total:
+            found = await self._found(question, offset, SEARCHED_MAX)
+            own += [row for row in found["agents"] if not self._is_built_in(row)]
+            total, offset = found["total"], offset + SEARCHED_MAX
+        return {"agents": own[first : first + count], "total": len(own)}
+
+    async def _found(self, question: Question, first: int, count: int) -> dict[str, Any]:
         found: dict[str, Any] = await self._client.call(
             "agents.search",
             query=question.typed(self._client.node_id),
-            limit=question.count,
-            offset=question.first,
+            limit=count,
+            offset=first,
         )
         for row in found["agents"]:
             self._know(row)
         return found
+
+    def _is_built_in(self, row: Row) -> bool:
+        mine = row["node_id"] == self._client.node_id
+        return mine and not row.get("source") and came_along(row["name"], row["access"])
 
     async def card(self, agent: str) -> dict[str, Any]:
         """All that an agent says of itself, as its node tells it now, and what changed."""
@@ -236,6 +256,7 @@ class Browser:
     async def _look_around(self) -> None:
         """How many there are, and how far the nodes on the page."""
         info = await self._client.call("node.info")
+        here = (await self._client.call("agents.list"))["agents"]
         peers = (await self._client.call("node.peers"))["peers"]
         there = [peer for peer in peers if peer["state"] in {"alive", "suspect"}]
         shown = {row["node"] for row in (self.page or {}).get("rows", ())}
@@ -250,7 +271,8 @@ class Browser:
             known = everyone["total"] - info["agents"]
         around = {
             "agents": info["agents"] + known,
-            "mine": info["agents"],
+            "mine": sum(not self._is_built_in(row) for row in here),
+            "here": info["agents"],
             "nodes": 1 + len(there),
             "far": far,
         }
@@ -281,6 +303,7 @@ class Browser:
             "node": row["node_id"],
             "node_name": one_line(row.get("node_name") or ""),
             "mine": row["node_id"] == self._client.node_id,
+            "built_in": self._is_built_in(row),
             "live": row["live"],
             "verified": row["verified"],
             "access": row["access"],

@@ -1,11 +1,24 @@
 // AgentChat: a conversation with agents, as a messenger shows it.
 
 const NEAR_END_PX = 48;
+const LOG_MIN_PX = 100;
 const TOAST_MS = 4000;
 const REDRAWN_MS = 2000;
+const LOOK_MS = 20;
+const QUIET_MS = 2000;
+const CALM_AGAIN_MS = 20000;
 const TOLD_CHARS = 500;
-const ON_ITS_WAY = { sending: "sending …", queued: "queued, kernel is busy", asleep: "waits for the node" };
+const ON_ITS_WAY = { sending: "sending …", queued: "queued, kernel is busy", asleep: "waits for the node", cut: "perhaps not heard" };
+const CLICK_MS = 500;
+const POINTER = { at: 0 };
 let VIEWS = 0;
+
+document.addEventListener("pointerdown", () => (POINTER.at = Date.now()), true);
+
+/** How to scroll where somebody looks on. */
+function motion() {
+  return matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth";
+}
 
 /** One view of a chat. */
 class ChatView {
@@ -61,25 +74,46 @@ class ChatView {
     this.timer = setInterval(() => this.ticking.forEach((message) => message.tick(Date.now())), 1000);
     this.onVisible = () => this.read();
     document.addEventListener("visibilitychange", this.onVisible);
-    const calm = later(300, () => {
-      const now = !this.root.contains(document.activeElement);
-      if (now !== this.calm) this.line.say({ type: "calm", view: this.uid, calm: now });
-      this.calm = now;
+    this.quiet = later(QUIET_MS, () => this.tellCalm(false));
+    for (const event of ["keydown", "pointerdown", "focusin"]) this.root.addEventListener(event, () => this.stirred());
+    this.root.addEventListener("focusin", (event) => (this.focused = event.target));
+    this.root.addEventListener("focusout", (event) => {
+      this.focused = null;
+      const clicked = Date.now() - POINTER.at < CLICK_MS; // beside it, on nothing
+      if (event.target === this.composer.area && !event.relatedTarget && !clicked) this.catchKeys();
+      this.quiet();
+      setTimeout(() => this.root.isConnected || this.keepFocus(event.target));
     });
-    this.root.addEventListener("focusin", () => {
-      this.focused = true;
-      calm();
-    });
-    this.root.addEventListener("focusout", () => {
-      this.focused = false;
-      calm();
-      setTimeout(() => this.root.isConnected || this.keepFocus());
-    });
-    this.takeFocus(REDRAWN_MS / 50);
+    this.takeFocus(REDRAWN_MS / LOOK_MS);
+  }
+
+  /** Somebody does something here: what they look at is not drawn anew under their hands. */
+  stirred() {
+    this.tellCalm(true);
+    this.quiet();
+  }
+
+  /**
+   * Python draws the output anew to save it with the notebook, and then the view that takes its place has what this
+   * one had: text, focus, place of reading. It waits for who types, has a text in work, marks or chooses something.
+   */
+  tellCalm(stirred) {
+    if (!this.root.isConnected) return;
+    const { store, sheet, head, composer } = this;
+    const marked = !getSelection().isCollapsed && this.root.contains(getSelection().anchorNode);
+    const open = !sheet.node.hidden || head.isOpen() || !composer.names.hidden;
+    const here = this.root.contains(document.activeElement);
+    const calm = !marked && !open && !(here && (stirred || store.draft || store.files.size));
+    if (calm !== this.calm || (!calm && Date.now() - this.calmTold > CALM_AGAIN_MS)) {
+      this.line.say({ type: "calm", view: this.uid, calm });
+      this.calmTold = Date.now();
+    }
+    this.calm = calm;
+    if (!calm) this.quiet();
   }
 
   leave() {
-    if (this.focused) this.keepFocus();
+    if (this.focused) this.keepFocus(this.focused);
     this.store.views.delete(this);
     this.seer.disconnect();
     this.sizer.disconnect();
@@ -89,16 +123,40 @@ class ChatView {
   }
 
   /** It is taken away under somebody's hands: the view that takes its place gets the focus. */
-  keepFocus() {
+  keepFocus(node) {
     this.store.lostFocus = Date.now();
+    const inside = [...this.messages].find(([, message]) => message.node.contains(node));
+    this.store.lostAt = node === this.log ? this.log.className : inside?.[0];
+    if (node === this.composer.area) this.catchKeys();
+  }
+
+  /** What is typed before the next view has the focus goes to nobody else: it is kept for that view. */
+  catchKeys() {
+    const { store } = this;
+    store.endCatching();
+    const caught = (event) => {
+      if (document.activeElement !== document.body) return store.endCatching();
+      if (event.key.length !== 1 || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      event.stopPropagation();
+      store.draft += event.key;
+      store.changed("draft");
+    };
+    // A key that went down in the old view may come to its letter when that is gone.
+    for (const event of CAUGHT) document.addEventListener(event, caught, true);
+    store.catching = caught;
+    setTimeout(() => store.catching === caught && store.endCatching(), REDRAWN_MS);
   }
 
   takeFocus(tries) {
     const lost = Date.now() - this.store.lostFocus < REDRAWN_MS;
     if (lost && this.root.isConnected && document.activeElement === document.body) {
       this.store.lostFocus = 0;
-      this.composer.focus();
-    } else if (tries) setTimeout(() => this.takeFocus(tries - 1), 50);
+      this.store.endCatching();
+      const { lostAt } = this.store;
+      const was = lostAt === this.log.className ? this.log : this.messages.get(lostAt)?.node;
+      (was || this.composer).focus({ preventScroll: true });
+    } else if (tries) setTimeout(() => this.takeFocus(tries - 1), LOOK_MS);
   }
 
   /** Python has not answered for a second: what was saved is all there is for now. */
@@ -145,10 +203,19 @@ class ChatView {
 
   on_head() {
     this.drawAround();
+    for (const message of this.ticking) message.update(message.item);
+  }
+
+  on_names() {
+    this.composer.grow();
   }
 
   on_pending() {
     this.drawPending();
+  }
+
+  on_draft() {
+    this.composer.drafted();
   }
 
   on_files() {
@@ -245,7 +312,7 @@ class ChatView {
     this.log.toggleAttribute("data-empty", empty);
     if (empty) this.top.replaceChildren(...this.welcome(head, asleep));
     else if (head?.earlier) this.top.replaceChildren(button("Show earlier messages",
-      () => this.line.say({ type: "earlier" }), { class: "aios-pill aios-earlier" }));
+      () => this.earlier(), { class: "aios-pill aios-earlier" }));
     else this.top.replaceChildren();
   }
 
@@ -272,29 +339,36 @@ class ChatView {
     const small = { class: "aios-small" };
     const why = refused && el("div", { class: "aios-ended", "data-kind": "failed" },
       el("span", { class: "aios-why" }, el("b", null, "not sent"), `: ${refused.text} `, refused.hint && hint(refused.hint)),
-      button("Retry", () => this.store.sayAgain(one), small),
-      button("Edit", () => this.takeBack(one), small));
+      button("Retry", () => this.sayAgain(one), small),
+      button("Edit", () => {
+        this.store.putBack(one);
+        this.composer.focus();
+      }, small));
     return el("article", { class: "aios-msg", "data-mine": true, "data-status": refused ? "failed" : "pending", "aria-label": "you" },
       el("div", { class: "aios-face" }, avatar({ name: "you" }, YOURS)),
       el("div", { class: "aios-what" },
         el("div", { class: "aios-by" }, el("b", null, "you"), el("span", { class: "aios-meta" }, meta)),
-        el("div", { class: "aios-rich" }, el("p", { class: "aios-lines" }, one.text)),
+        el("div", { class: "aios-rich" }, el("p", { class: "aios-lines", dir: "auto" }, one.text)),
         one.files.length ? hint(one.files.map((file) => file.name).join(", ")) : "",
         why));
   }
 
-  /** What was refused goes back to where it was written. */
-  takeBack(one) {
-    this.store.pending.delete(one.id);
-    for (const file of one.files) if (file.state) this.store.files.set(file.id, file);
-    this.drawPending();
-    this.composer.set(one.text);
-    this.composer.drawChips();
-  }
-
   // Reading ------------------------------------------------------------------------------------
 
+  /** What comes and goes around the box takes its room from the log: the cells below stay where they are. */
+  makeRoom() {
+    const extra = this.composer?.extra() || 0;
+    if (!extra && !this.extra) return;
+    this.extra = extra;
+    const { log } = this;
+    const top = log.scrollTop;
+    log.style.minHeight = log.style.maxHeight = "";
+    if (extra) log.style.minHeight = log.style.maxHeight = `${Math.max(LOG_MIN_PX, heightOf(log) - extra)}px`;
+    log.scrollTop = top;
+  }
+
   follow() {
+    this.makeRoom();
     if (this.atEnd) this.log.scrollTop = this.log.scrollHeight;
   }
 
@@ -318,14 +392,14 @@ class ChatView {
     this.atEnd = true;
     this.store.scroll = null;
     this.store.divider = null;
-    this.log.scrollTo({ top: this.log.scrollHeight, behavior: gently ? "smooth" : "auto" });
+    this.log.scrollTo({ top: this.log.scrollHeight, behavior: gently ? motion() : "auto" });
     this.read();
   }
 
   goTo(id) {
     const node = this.messages.get(id)?.node;
     if (!node) return;
-    node.scrollIntoView({ block: "center", behavior: "smooth" });
+    node.scrollIntoView({ block: "center", behavior: motion() });
     node.classList.add("aios-flash");
     setTimeout(() => node.classList.remove("aios-flash"), 1500);
   }
@@ -336,7 +410,7 @@ class ChatView {
 
   /** A message of somebody else is whole: say it to who listens, mark it for who does not look. */
   arrived(item) {
-    const said = item.problem ? `${ENDED[item.status]}: ${item.problem}` : this.messages.get(item.id).body.innerText;
+    const said = item.problem ? `${ENDED[item.status]}: ${item.problem}` : this.messages.get(item.id).body.innerText || (isEmpty(item) ? EMPTY : "");
     this.teller.replaceChildren(el("p", null, `${item.who.name}: ${said.slice(0, TOLD_CHARS)}`));
     if (this.seen() || !this.store.heardState || !this.root.isConnected) return;
     if (!this.store.unread.size) this.store.divider = item.id;
@@ -355,15 +429,38 @@ class ChatView {
     else this.news.remove();
   }
 
+  earlier() {
+    this.line.say({ type: "earlier" });
+    this.log.focus({ preventScroll: true });
+  }
+
   // What people do -----------------------------------------------------------------------------
 
+  /** The button that was pressed goes away: the focus goes to the box, not to nowhere. */
   stop() {
     if (this.store.isBusy()) this.line.say({ type: "stop" });
+    if (document.activeElement?.closest("button")) this.composer.focus();
+  }
+
+  /** Whether nobody hears what is said here; then it is said so. */
+  isCut() {
+    const cut = this.store.asleep === "kernel";
+    if (cut) this.toast("Run your cells again first: the kernel was restarted. Your text is kept.", "error");
+    return cut;
   }
 
   retry(item) {
+    if (this.isCut()) return;
     this.store.again(item.id);
+    this.composer.focus();
     this.toEnd();
+  }
+
+  /** What was not sent, once more. */
+  sayAgain(one) {
+    if (this.isCut()) return;
+    this.store.sayAgain(one);
+    this.composer.focus();
   }
 
   async copy(text) {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -117,12 +118,32 @@ class AgentChat(Panel):
         files: Sequence[parts.File | str | Path],
         deadline_s: float,
     ) -> Reply:
-        talk = await self._ready(site)
-        refs = []
-        for one in files:
-            file = one if isinstance(one, parts.File) else parts.File(one)
-            refs.append(await put_file(site.client, file.content, file.name, file.mime))
-        replies = await talk.send(str(text), files=refs, deadline_s=deadline_s)
+        async with self._speaking(site) as talk:
+            await talk.ready.wait()
+            refs = []
+            for one in files:
+                file = one if isinstance(one, parts.File) else parts.File(one)
+                refs.append(await put_file(site.client, file.content, file.name, file.mime))
+            return await self._said(site, talk, str(text), refs, deadline_s)
+
+    @asynccontextmanager
+    async def _speaking(self, site: Site) -> AsyncIterator[Talk]:
+        """The conversation, for somebody who says something; nobody else may look at it."""
+        talk = self._talk_on(site)
+        talk.speakers += 1
+        try:
+            yield talk
+        finally:
+            talk.speakers -= 1
+            if not talk.speakers and (self.resting or talk is not self.talk):
+                if talk is self.talk:
+                    self.detached("resting")
+                await asyncio.shield(talk.close())
+
+    async def _said(
+        self, site: Site, talk: Talk, text: str, refs: Sequence[Any], deadline_s: float
+    ) -> Reply:
+        replies = await talk.send(text, files=refs, deadline_s=deadline_s)
         if not replies:
             raise UsageError("nobody is there to answer", hint="name an agent: @name …")
         try:
@@ -163,8 +184,8 @@ class AgentChat(Panel):
     def detached(self, problem: str) -> None:
         talk, self.talk = self.talk, None
         if talk is not None:  # its tasks went with the node's loop
-            self._conversation = talk.here.conversation
             self._agent = talk.wanted
+            self._conversation, self._new = talk.stands()
         super().detached(problem)
 
     def _talk_on(self, site: Site) -> Talk:
@@ -253,29 +274,48 @@ class AgentChat(Panel):
             return
         if message.get("type") in {"hello", "calm", "bye"}:
             self._showing.heard(message)
-        talk = self._talk_on(site)
-        if message.get("type") == "hello":
-            self.tell(self._state(talk))
-        else:
-            await self._requests.take(talk, message, buffers)
+        async with self._speaking(site) as talk:
+            if message.get("type") == "hello":
+                self.tell(self._state(talk))
+            else:
+                await self._requests.take(talk, message, buffers)
 
     # Without widgets, and in print ---------------------------------------------------------------
 
     def _ipython_display_(self) -> None:
+        self.shown()
         self._showing.display()
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        self.shown()
         return self.mimebundle()
 
-    def mimebundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def mimebundle(
+        self, printed: dict[str, str] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         """The widget; for who has none, the conversation as text and as HTML."""
-        bundle, metadata = super()._repr_mimebundle_() or ({}, {})
-        return {**bundle, **self._showing.bundle()}, metadata
+        bundle, metadata = self.widget_bundle() or ({}, {})
+        return {**bundle, **(printed or self._showing.bundle())}, metadata
+
+    def rested(self) -> None:
+        talk = self.talk
+        super().rested()
+        self._showing.close()
+        self._end(talk)
 
     def close(self) -> None:
         self._showing.close()
         talk, self.talk = self.talk, None
-        site = self.host.site()
-        if talk is not None and site is not None:
-            self._hand_over(site, talk.close)
+        self._end(talk)
         super().close()
+
+    def _end(self, talk: Talk | None) -> None:
+        site = self.host.site()
+        if talk is None or site is None:
+            return
+
+        async def end() -> None:
+            if not talk.speakers:  # else the last of them does it
+                await talk.close()
+
+        self._hand_over(site, end, self._deeds)

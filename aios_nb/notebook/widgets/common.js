@@ -31,6 +31,8 @@ const TAGS = {
   br: "br", hr: "hr", table: "table", tr: "tr", th: "th", td: "td", tok: "span", lines: "p", at: "span",
 };
 const CLASSES = { lines: "aios-lines", at: "aios-at" };
+/** Each of these runs from left or from right as its own words do. */
+const DIRECTED = ["p", "lines", "ul"];
 const LINK = /^(https?|mailto):/i;
 
 /** DOM of a rich-text tree: texts, and nodes [tag, attributes, children]. What it does not know is text. */
@@ -41,14 +43,14 @@ function rich(nodes) {
     const inside = rich(children || []);
     if (tag === "a" && LINK.test(attrs.href))
       return el("a", { href: attrs.href, target: "_blank", rel: "noopener noreferrer" }, inside);
-    if (tag === "h") return el(`h${Math.min(6, Math.max(1, attrs.level | 0) + 2)}`, null, inside);
+    if (tag === "h") return el(`h${Math.min(6, Math.max(1, attrs.level | 0) + 2)}`, { dir: "auto" }, inside);
     if (tag === "pre") return codeBlock(attrs, inside);
-    if (tag === "ol") return el("ol", { start: attrs.start | 0 || 1 }, inside);
+    if (tag === "ol") return el("ol", { start: attrs.start | 0 || 1, dir: "auto" }, inside);
     if (tag === "tok") return el("span", { class: `aios-tok-${String(attrs.c).replace(/[^a-z]/g, "")}` }, inside);
     if (tag === "th" || tag === "td")
-      return el(tag, { style: ["right", "center"].includes(attrs.align) ? `text-align:${attrs.align}` : null }, inside);
+      return el(tag, { dir: "auto", style: ["right", "center"].includes(attrs.align) ? `text-align:${attrs.align}` : null }, inside);
     if (tag === "table") return el("div", { class: "aios-scroll", tabindex: "0" }, el("table", { class: "aios-table" }, inside));
-    return el(TAGS[tag] || "span", { class: CLASSES[tag] }, inside);
+    return el(TAGS[tag] || "span", { class: CLASSES[tag], dir: DIRECTED.includes(tag) ? "auto" : null }, inside);
   });
 }
 
@@ -83,7 +85,7 @@ class Line {
     if (message.type === "hello") {
       this.hello = message;
       this.greet(nr, GREET_AGAIN_MS);
-    }
+    } else if (message.type === "bye") this.greeting = null; // who goes greets no more
     if (queued) this.waiting.set(nr, setTimeout(queued, QUEUED_AFTER_MS));
     this.send(nr, message, buffers);
     return nr;
@@ -144,11 +146,29 @@ function lineOf(model) {
 
 // Small things ---------------------------------------------------------------------------------
 
-/** Jupyter's shortcuts must not hear what is typed into a widget. */
+/** Letters that edit a text together with Ctrl or Cmd; others are commands of the page, as S is. */
+const EDITS = "abciuvxyz";
+const ON_A_MAC = /mac|iphone|ipad/i.test(navigator.platform);
+
+/** Jupyter's shortcuts must not hear what is typed into a widget, but Ctrl+S saves from everywhere. */
 function keepKeys(node) {
+  node.addEventListener("keydown", (event) => isCommand(event) && passOn(event, node));
   for (const event of ["keydown", "keypress", "keyup"]) node.addEventListener(event, (e) => e.stopPropagation());
   node.setAttribute("data-lm-suppress-shortcuts", "true");
   return node;
+}
+
+/** On a Mac, Ctrl with a letter moves the caret. */
+function isCommand(event) {
+  const held = ON_A_MAC ? event.metaKey && !event.ctrlKey : event.ctrlKey && !event.metaKey;
+  return held && !event.altKey && !event.isComposing && /^[a-z]$/i.test(event.key) && !EDITS.includes(event.key.toLowerCase());
+}
+
+/** JupyterLab looks at a key before the widget does, and at nothing below the mark: press it again outside. */
+function passOn(event, node) {
+  const { key, code, keyCode, ctrlKey, metaKey, shiftKey } = event;
+  const same = { key, code, keyCode, which: keyCode, ctrlKey, metaKey, shiftKey, bubbles: true, cancelable: true };
+  if (!node.parentElement?.dispatchEvent(new KeyboardEvent("keydown", same))) event.preventDefault();
 }
 
 function clock(iso) {

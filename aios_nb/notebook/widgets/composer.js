@@ -5,6 +5,11 @@ const MENTIONS = /(^|[\s([{,;:!?"'])(@[a-z0-9][a-z0-9_-]*)/g;
 const LINES_MAX = 8;
 const DRAFT_CHARS = 8;
 
+/** To the fraction of a pixel: half of one would move all that is below. */
+function heightOf(node) {
+  return node.getBoundingClientRect().height;
+}
+
 class Composer {
   constructor(chat) {
     this.chat = chat;
@@ -14,6 +19,8 @@ class Composer {
     this.naming = null;
     this.askHelpers = later(500, () => chat.line.say({ type: "drafting", text: this.area.value }));
     this.askNames = later(60, (typed) => chat.line.say({ type: "complete", typed }));
+    this.asked = "";
+    this.askKnown = later(60, (names) => chat.line.say({ type: "names", names }));
     this.build(chat.uid);
     this.listen();
     this.area.value = this.store.draft;
@@ -24,10 +31,10 @@ class Composer {
 
   build(uid) {
     this.area = el("textarea", {
-      rows: 1, spellcheck: "true", "aria-label": "Message", role: "combobox",
+      rows: 1, dir: "auto", spellcheck: "true", "aria-label": "Message", role: "combobox",
       "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": `${uid}-names`,
     });
-    this.back = el("div", { class: "aios-back", "aria-hidden": "true" });
+    this.back = el("div", { class: "aios-back", dir: "auto", "aria-hidden": "true" });
     this.names = el("div", { class: "aios-names", id: `${uid}-names`, role: "listbox", "aria-label": "Agents", hidden: true });
     this.bar = el("div", { class: "aios-bar", hidden: true });
     this.chips = el("div", { class: "aios-chips" });
@@ -72,8 +79,8 @@ class Composer {
     });
   }
 
-  focus() {
-    this.area.focus();
+  focus(how) {
+    this.area.focus(how);
     this.area.selectionStart = this.area.value.length;
   }
 
@@ -94,7 +101,9 @@ class Composer {
   refresh() {
     const { store, asks } = this;
     const editing = store.items.has(store.editing);
-    if (editing) this.setBar("Edit and send again. What was said stays, marked.", "Cancel", () => this.endEdit());
+    const to = (editing && store.items.get(store.editing).to) || [];
+    const whom = to.length ? ` to ${to.join(" and ")}` : "";
+    if (editing) this.setBar(`Edit and send again${whom}. What was said stays, marked.`, "Cancel", () => this.endEdit());
     else if (asks) this.setBar(`${asks.who} waits for your answer.`, "Say something else", () => {
       store.ignored = asks.question;
       store.changed("head");
@@ -102,11 +111,18 @@ class Composer {
     else this.bar.hidden = true;
     const answers = Boolean(asks) && !editing;
     this.box.toggleAttribute("data-asked", answers);
-    const name = store.head?.agent.name || "an agent";
+    const name = to.join(" and ") || store.head?.agent.name || "an agent";
     this.area.placeholder = answers ? `Answer ${asks.who}` : `Message ${name}, or @ another agent`;
     this.stopper.hidden = !store.isBusy();
     this.sender.textContent = editing ? "Send again" : answers ? "Answer" : "Send";
     this.sender.disabled = !this.canSend();
+    this.chat.follow();
+  }
+
+  /** How much higher it is than with one line and nothing else. */
+  extra() {
+    const lines = Math.max(0, heightOf(this.area) - Math.round(this.line));
+    return heightOf(this.helpers) + heightOf(this.bar) + lines;
   }
 
   setBar(text, label, action) {
@@ -125,8 +141,18 @@ class Composer {
 
   // Typing -------------------------------------------------------------------------------------
 
+  /** The text is another one than was typed here. */
+  drafted() {
+    if (this.area.value === this.store.draft) return;
+    this.area.value = this.store.draft;
+    this.grow();
+    this.refresh();
+  }
+
   typed() {
     this.store.draft = this.area.value;
+    this.store.changed("draft"); // another view may be there already, to take the place of this one
+    this.store.keepDraft();
     this.grow();
     this.name();
     this.refresh();
@@ -138,17 +164,23 @@ class Composer {
   grow() {
     const { area } = this;
     area.style.height = "auto";
-    const line = parseFloat(getComputedStyle(area).lineHeight) || 20;
-    const height = Math.min(area.scrollHeight, line * LINES_MAX + 4);
+    this.line = parseFloat(getComputedStyle(area).lineHeight) || 20;
+    const height = Math.min(area.scrollHeight, this.line * LINES_MAX + 4);
     if (height) area.style.height = `${height}px`;
     const parts = [];
+    const names = new Set();
     let done = 0;
     for (const found of area.value.matchAll(MENTIONS)) {
+      names.add(found[2].slice(1));
+      if (!this.store.names.get(found[2].slice(1))) continue;
       const start = found.index + found[1].length;
       parts.push(area.value.slice(done, start), el("span", { class: "aios-at" }, found[2]));
       done = start + found[2].length;
     }
     this.back.replaceChildren(...parts, area.value.slice(done), "\n");
+    const asks = [...names].join(" ");
+    if (asks && asks !== this.asked) this.askKnown([...names]);
+    this.asked = asks;
   }
 
   key(event) {
@@ -171,7 +203,7 @@ class Composer {
   }
 
   send() {
-    if (!this.canSend()) return;
+    if (!this.canSend() || this.chat.isCut()) return;
     const { store } = this;
     const text = this.area.value.trim();
     if (store.editing) store.again(store.editing, text);
@@ -220,6 +252,7 @@ class Composer {
 
   offer(rows) {
     this.rows = rows;
+    for (const row of rows) this.store.names.set(row.name, true);
     this.picked = rows.length ? 0 : -1;
     this.names.hidden = !rows.length;
     this.area.setAttribute("aria-expanded", String(rows.length > 0));
@@ -269,6 +302,7 @@ class Composer {
   // Who could help -----------------------------------------------------------------------------
 
   help(rows) {
+    if (this.area.value.trim().length < DRAFT_CHARS) rows = []; // said of what stands here no more
     const named = new Set([...this.area.value.matchAll(MENTIONS)].map((found) => found[2].slice(1)));
     const fresh = rows.filter((row) => !named.has(row.name));
     const twice = (row) => fresh.some((one) => one !== row && one.name === row.name);
@@ -277,11 +311,13 @@ class Composer {
       const label = twice(row) ? `+ ${row.name} · ${row.node}` : `+ ${row.name}`;
       const ask = () => {
         this.store.mentioned[row.name] = row.id;
+        this.store.names.set(row.name, true);
         this.set(`@${row.name} ${this.area.value}`);
         this.help(fresh);
       };
       return button(label, ask, { class: "aios-pill", title: row.about, "aria-label": `Ask ${row.name}: ${row.about}` });
     }));
+    this.chat.follow();
   }
 
   // Files --------------------------------------------------------------------------------------

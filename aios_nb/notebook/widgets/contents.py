@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from typing import Any
 
 from aios_nb import richtext
@@ -25,15 +26,20 @@ def said_by_agent(text: str) -> Blocks:
     return richtext.to_data(richtext.parse(text))
 
 
-def said_by_person(text: str) -> Blocks:
-    """What was typed, line by line as it was typed; Markdown only where there is code."""
+def said_by_person(text: str, names: Collection[str] = ()) -> Blocks:
+    """What was typed, line by line as it was typed; Markdown only where there is code.
+
+    ``names``: of those that it went to. Another word with an @ is a word.
+    """
     if "```" in text:
         return said_by_agent(text)
     pieces: list[Any] = []
     done = 0
     for found in MENTION.finditer(text):
-        pieces += [text[done : found.start()], ["at", {}, [f"@{found[1].partition('@')[0]}"]]]
-        done = found.end()
+        name = found[1].partition("@")[0]
+        if name in names:
+            pieces += [text[done : found.start()], ["at", {}, [f"@{name}"]]]
+            done = found.end()
     pieces.append(text[done:])
     return [["lines", {}, [piece for piece in pieces if piece]]] if text else []
 

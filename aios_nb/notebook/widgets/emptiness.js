@@ -10,8 +10,8 @@ const JOIN = "%aios up --join URL#NODEID";
 
 /** Only this notebook's own agents are there, and all were asked for. */
 function isAlone(hub) {
-  const { nodes, agents, mine } = hub.around;
-  return hub.state === "up" && nodes === 1 && agents === mine && !hub.words.trim() && hub.only === "all";
+  const { nodes, agents, here } = hub.around;
+  return hub.state === "up" && nodes === 1 && agents === here && !hub.words.trim() && hub.only === "all";
 }
 
 /** Elements, or nothing where rows say it all. */
@@ -21,6 +21,7 @@ function emptinessOf(hub) {
   const without = { offline: "Nobody can be seen without a node.", silent: "Nobody can be seen before the kernel answers." }[hub.state];
   if (without) return some ? [] : [el("div", { class: "aios-note" }, without)];
   if (isAlone(hub)) return [invitation(hub)];
+  if (!some && hub.only === "mine" && !hub.words.trim()) return [firstOfMine(hub)];
   return some ? [] : [noMatch(hub)];
 }
 
@@ -30,20 +31,34 @@ function waitingFor(hub) {
   return [el("div", { class: "aios-note" }, said), ...Array.from({ length: GHOSTS }, ghost)];
 }
 
+/** Something to copy and run. */
+function recipe(hub, title, text, code, what) {
+  return el("div", { class: "hub-card" },
+    el("div", { class: "hub-card-head" }, el("b", null, title), copier(hub, code, what, "copy")),
+    el("p", null, text),
+    el("pre", { tabindex: "0" }, el("code", null, code)));
+}
+
+function offering(hub) {
+  return recipe(hub, "Offer an agent", "Run this in a cell; it is on the network at once.", OFFER, "the example");
+}
+
+/** Nobody has offered anything here; what every node comes with is not the person's own. */
+function firstOfMine(hub) {
+  return el("div", { class: "hub-invite" },
+    el("p", { class: "hub-lead" }, el("b", null, "No agent of yours yet."), " ", button("Show all", null, () => hub.clear())),
+    el("div", { class: "hub-cards" }, offering(hub)));
+}
+
 function invitation(hub) {
-  const block = (title, text, code, what) =>
-    el("div", { class: "hub-card" },
-      el("div", { class: "hub-card-head" }, el("b", null, title), copier(hub, code, what, "copy")),
-      el("p", null, text),
-      el("pre", { tabindex: "0" }, el("code", null, code)));
   return el("div", { class: "hub-invite" },
     el("p", { class: "hub-lead" },
       el("b", null, "Nobody else is here yet."),
       " Another notebook of yours on this machine is found by itself: type ",
       el("code", null, "%load_ext aios_nb"), " in it."),
     el("div", { class: "hub-cards" },
-      block("Offer an agent", "Run this in a cell; it is on the network at once.", OFFER, "the example"),
-      block("Join others", "With the line that a node on another machine shows when it starts.", JOIN, "the command")));
+      offering(hub),
+      recipe(hub, "Join others", "With the line that a node on another machine shows when it starts.", JOIN, "the command")));
 }
 
 function noMatch(hub) {

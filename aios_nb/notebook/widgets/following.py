@@ -188,9 +188,8 @@ class Following:
     def listen(self, message_id: str, agent: str, reply_id: str, *, waits: bool = False) -> None:
         """Show a reply while it is written. ``waits``: it has not begun, for all one knows."""
         elsewhere = agent.partition("@")[2] != self._client.node_id
-        writing = self.transcript.begin(
-            message_id, agent, reply_id, now_iso(), waits=waits or elsewhere
-        )
+        waits = waits or elsewhere or self.transcript.waits_for_turn(message_id, agent)
+        writing = self.transcript.begin(message_id, agent, reply_id, now_iso(), waits=waits)
         if writing is not None:
             self._errands.run(self._stream(reply_id, writing))
             self.changed()

@@ -47,20 +47,26 @@ class Head {
   }
 
   draw() {
-    const { head } = this.chat.store;
-    const said = JSON.stringify(head && [head.agent, head.title, head.also, head.conversation]);
+    const { head, asleep } = this.chat.store;
+    const said = JSON.stringify(head && [head.agent, head.title, head.also, head.conversation, asleep]);
     if (this.renaming || said === this.said) return;
     this.said = said;
     if (!head) return this.node.replaceChildren(el("b", null, "AgentChat"));
     const { agent } = head;
-    const words = STANDING[agent.state] || "state unknown";
+    const state = asleep === "kernel" ? "" : agent.state;
+    const words = STANDING[state] || "state unknown";
     const about = this.about(head).join(" · ");
     this.node.replaceChildren(
-      el("span", { class: "aios-dot", "data-state": agent.state, title: words, role: "img", "aria-label": words }),
+      el("span", { class: "aios-dot", "data-state": state, title: words, role: "img", "aria-label": words }),
       el("b", { class: "aios-cut", title: agent.id }, agent.name),
       el("span", { class: "aios-tiny aios-cut aios-grow", title: about }, about),
       menu("Export", "Export", "aios-wide", this.exports()),
       menu("⋯", "More", "", this.entries(head)));
+  }
+
+  /** Whether somebody is choosing or typing something in it. */
+  isOpen() {
+    return this.renaming || Boolean(this.node.querySelector("[aria-expanded=true]"));
   }
 
   about({ agent, title, also }) {
@@ -179,7 +185,7 @@ function troubleOf({ head, asleep }) {
   if (asleep === "queued")
     return ["", "The kernel is busy. What was said before is here; the rest comes when it has time."];
   if (asleep === "starting") return ["", "The node is starting …"];
-  if (asleep === "kernel") return ["warn", "The kernel was restarted. Run this cell again: the conversation is kept."];
+  if (asleep === "kernel") return ["warn", "The kernel was restarted. Run your cells again, this one too: the conversation is kept."];
   if (asleep === "stopped") return ["warn", "The node is stopped. ", up, " starts it, and this chat goes on by itself."];
   if (asleep) return ["warn", `The node is not running: ${asleep}. `, up, " tries again."];
   if (head?.problem) return ["warn", head.problem.text, head.problem.hint && `: ${head.problem.hint}`];

@@ -22,6 +22,9 @@ from aios_nb.richtext import one_line
 Row = Mapping[str, Any]
 """As ``node.peers`` has it."""
 
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom."""
+
 SHOWN_MAX = 300
 """Nodes that are drawn; the nearest of more."""
 ZONES = ("linked", "this machine", "local network", "internet", "no address")
@@ -124,17 +127,22 @@ class Layout:
         weights = [
             room * (_LINKED_WEIGHT if zone == 0 else 1) for zone, room in enumerate(self._rooms)
         ]
+        used = [(zone, weight) for zone, weight in enumerate(weights) if weight]
         whole, sofar = sum(weights), 0.0
-        for zone, weight in enumerate(weights):
-            if weight:
-                sofar += weight
-                yield zone, math.sqrt(_CENTRE**2 + (1 - _CENTRE**2) * sofar / whole)
+        for count, (zone, weight) in enumerate(used, 1):
+            sofar += weight
+            by_room = math.sqrt(_CENTRE**2 + (1 - _CENTRE**2) * sofar / whole)
+            even = _CENTRE + (1 - _CENTRE) * count / len(used)
+            yield zone, (by_room + even) / 2  # by room alone, outer zones would be thin as a line
 
 
 def _spot(zone: int, slot: int, room: int, inner: float, outer: float) -> tuple[float, float]:
     """Like seeds of a sunflower: each has the same room, and no two stand in a row."""
-    margin = min(0.035, (outer - inner) / 4)
-    low, high = (inner + margin) ** 2, (outer - margin) ** 2
+    wide = outer - inner
+    # The line around a zone is drawn a little outside of it: who is beyond keeps clear of it.
+    low = inner + min(0.035 if inner == _CENTRE else 0.12, wide / 3)
+    high = outer - min(0.035, wide / 4)
+    low, high = low**2, high**2
     radius = math.sqrt(low + (high - low) * (slot + 0.5) / room)
     angle = slot * _GOLDEN + 2.2 * zone + 0.35
     return round(radius * math.cos(angle), 4), round(radius * math.sin(angle), 4)
@@ -197,6 +205,8 @@ def about(row: Row) -> str:
 
 _WIDTH, _HEIGHT, _SIDE, _TOP = 860, 340, 62, 26
 _LABELS_MAX, _TRIED_MAX = 16, 40
+_NAME_MAX, _NAMES_SHORT = 28, (14, 8)
+"""Characters of a name; fewer where it has no room, before it is left out."""
 _MANY = 120
 _INK = "var(--jp-ui-font-color1,#1f2328)"
 _PALE = "var(--jp-ui-font-color3,#8b929b)"
@@ -228,12 +238,17 @@ def draw(own: str, rows: Sequence[Row], *, title: bool = True) -> str:
         node_id: (_WIDTH / 2 + x * (_WIDTH / 2 - _SIDE), _HEIGHT / 2 + y * (_HEIGHT / 2 - _TOP))
         for node_id, (x, y) in layout.place(shown).items()
     }
-    wanted = [(f"{one_line(own)} (you)", _WIDTH / 2, _HEIGHT / 2, 11.0)]
+    wanted = [(_cut(one_line(own), _NAME_MAX), " (you)", _WIDTH / 2, _HEIGHT / 2, 11.0)]
     wanted += [
-        (label_of(row)[:28], *places[row["node_id"]], radius_of(row["agents"], len(shown)))
+        (
+            _cut(label_of(row), _NAME_MAX),
+            "",
+            *places[row["node_id"]],
+            radius_of(row["agents"], len(shown)),
+        )
         for row in shown[:_TRIED_MAX]
     ]
-    names = _Names(places.values())
+    names = _Names(places.values(), [places[row["node_id"]] for row in shown if row["link"]])
     said = summary(counts(rows))
     parts = [
         _opening(f"Network of {own}: {said}"),
@@ -302,8 +317,11 @@ def _dot(row: Row, x: float, y: float, nodes: int) -> str:
 class _Names:
     """Texts of a picture, each where it touches nothing."""
 
-    def __init__(self, dots: Iterable[tuple[float, float]]) -> None:
-        self._taken: list[Sequence[float]] = [(x - 6, y - 6, x + 6, y + 6) for x, y in dots]
+    def __init__(
+        self, dots: Iterable[tuple[float, float]], linked: Sequence[tuple[float, float]]
+    ) -> None:
+        self._taken: list[Box] = [(x - 6, y - 6, x + 6, y + 6) for x, y in dots]
+        self._linked = linked
 
     def of_rings(self, rings: Sequence[Ring]) -> Iterator[str]:
         for label, radius in rings:
@@ -316,31 +334,88 @@ class _Names:
                     yield _text(x, y + 3, label, size_px=10, anchor="middle")
                     break
 
-    def of_nodes(self, wanted: Iterable[tuple[str, float, float, float]]) -> Iterator[str]:
-        """Of the first that have room: text, place and radius of each."""
+    def of_nodes(self, wanted: Iterable[tuple[str, str, float, float, float]]) -> Iterator[str]:
+        """Of the first that have room: name, what stays behind it, place and radius of each."""
         left = _LABELS_MAX
-        for text, x, y, radius in wanted:
-            wide, gap = 6.1 * len(text), radius + 4
-            if self._take((x + gap, y - 7, x + gap + wide, y + 7)):
-                yield _text(x + gap, y + 3.7, text, fill=_INK)
-            elif self._take((x - gap - wide, y - 7, x - gap, y + 7)):
-                yield _text(x - gap, y + 3.7, text, anchor="end", fill=_INK)
-            else:
+        for name, rest, x, y, radius in wanted:
+            spot = self._spot(name, rest, x, y, radius)
+            if spot is None:
                 continue
+            self._taken.append(spot.box)
+            yield _text(spot.x, spot.y, spot.text, anchor=spot.anchor, fill=_INK)
             left -= 1
             if not left:
                 return
 
-    def _take(self, box: Sequence[float]) -> bool:
+    def _spot(self, name: str, rest: str, x: float, y: float, radius: float) -> _Spot | None:
+        """The whole name if there is room; a short one rather than on a line, or none."""
+        whole = [spot for spot in _spots(name + rest, x, y, radius) if self._fits(spot.box)]
+        short = [
+            spot
+            for most in _NAMES_SHORT
+            if most < len(name)
+            for spot in _spots(_cut(name, most) + rest, x, y, radius)
+            if self._fits(spot.box)
+        ]
+        return min([*whole, *short], key=lambda spot: self._lines_in(spot.box), default=None)
+
+    def _take(self, box: Box) -> bool:
+        fits = self._fits(box)
+        if fits:
+            self._taken.append(box)
+        return fits
+
+    def _fits(self, box: Box) -> bool:
         inside = box[0] > 2 and box[2] < _WIDTH - 2 and box[3] < _HEIGHT - 2  # noqa: PLR2004
-        if not inside or any(_meet(box, other) for other in self._taken):
-            return False
-        self._taken.append(box)
-        return True
+        return inside and not any(_meet(box, other) for other in self._taken)
+
+    def _lines_in(self, box: Box) -> int:
+        """How many lines of links run through it."""
+        return sum(_crosses(x, y, box) for x, y in self._linked)
 
 
-def _meet(one: Sequence[float], other: Sequence[float]) -> bool:
+class _Spot(NamedTuple):
+    """A text, where it may stand, and the room it takes there."""
+
+    text: str
+    x: float
+    y: float
+    anchor: str
+    box: Box
+
+
+def _spots(text: str, x: float, y: float, radius: float) -> Iterator[_Spot]:
+    """To the right of a node, to the left, below and above."""
+    wide, gap = 6.1 * len(text), radius + 4
+    below = gap + 6
+    yield _Spot(text, x + gap, y + 3.7, "start", (x + gap, y - 7, x + gap + wide, y + 7))
+    yield _Spot(text, x - gap, y + 3.7, "end", (x - gap - wide, y - 7, x - gap, y + 7))
+    for off in (below, -below):
+        box = (x - wide / 2, y + off - 7, x + wide / 2, y + off + 7)
+        yield _Spot(text, x, y + off + 3.7, "middle", box)
+
+
+def _crosses(x: float, y: float, box: Box) -> bool:
+    """Whether the line from the middle to this place runs through the box."""
+    first, last = 0.0, 1.0
+    for start, end, low, high in ((_WIDTH / 2, x, *box[::2]), (_HEIGHT / 2, y, *box[1::2])):
+        step = end - start
+        if not step:
+            if not low <= start <= high:
+                return False
+            continue
+        one, two = (low - start) / step, (high - start) / step
+        first, last = max(first, min(one, two)), min(last, max(one, two))
+    return first < last
+
+
+def _meet(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def _cut(text: str, most: int) -> str:
+    """A text of so many characters, with a sign that there is more."""
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def _text(

@@ -48,6 +48,7 @@ class Hub {
 
   close() {
     this.leave();
+    this.line.say({ type: "bye", view: this.uid });
     clearInterval(this.timer);
     clearTimeout(this.leaving);
     this.model.off("change:chat", this.chatChanged);

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import html
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import traitlets
 
-from aios_nb.envelope import now_iso
+from aios_nb.envelope import AgentRow, now_iso
 from aios_nb.errors import AiosError
 from aios_nb.notebook.kernel import unbound
+from aios_nb.notebook.show.agents import cells, here, of_node
+from aios_nb.notebook.show.page import panel, wide
 from aios_nb.notebook.widgets.browse import Browser, Question
 from aios_nb.notebook.widgets.panel import Host, Panel, asset
 from aios_nb.site import Site
@@ -118,7 +120,12 @@ class AgentHub(Panel):
             chat = self._chats.pop(agent, None)
             if chat is None:
                 # In a thread: whoever makes a widget may wait for the node, which is this loop.
-                chat = await asyncio.to_thread(_make_chat, self.host, agent)
+                making = asyncio.create_task(asyncio.to_thread(_make_chat, self.host, agent))
+                try:
+                    chat = await asyncio.shield(making)
+                except asyncio.CancelledError:
+                    making.add_done_callback(_close_made)
+                    raise
             self._chats[agent] = chat
             while len(self._chats) > CHATS_MAX:
                 oldest = next(iter(self._chats))
@@ -127,6 +134,11 @@ class AgentHub(Panel):
 
     def _show_chat(self, reference: str) -> None:
         unbound(lambda: self.set_trait("chat", reference))
+
+    def rested(self) -> None:
+        super().rested()
+        for chat in tuple(self._chats.values()):
+            chat.rest()
 
     def close(self) -> None:
         while self._chats:
@@ -182,13 +194,18 @@ class AgentHub(Panel):
 def _make_chat(host: Host, agent: str) -> Any:
     from aios_nb.notebook.widgets.chat import AgentChat
 
-    return AgentChat(host, agent)
+    chat = AgentChat(host, agent)
+    chat.inside = True
+    return chat
+
+
+def _close_made(making: asyncio.Task[Any]) -> None:
+    """The hub went to rest meanwhile: nobody would ever see it."""
+    if not making.cancelled() and making.exception() is None:
+        making.result().close()
 
 
 # Without a browser's help ------------------------------------------------------------------------
-
-_CELL = "padding:4px 10px;text-align:left;vertical-align:top;overflow-wrap:anywhere"
-_DIM = "opacity:.65;font-size:90%"
 
 
 def as_text(page: dict[str, Any], note: str = "") -> str:
@@ -206,47 +223,21 @@ def as_text(page: dict[str, Any], note: str = "") -> str:
 
 def as_html(page: dict[str, Any], note: str = "") -> str:
     """The same as a table. All of it is text: nothing of an agent becomes markup."""
-
-    def cell(text: str, style: str = "") -> str:
-        return f'<td style="{_CELL};{style}">{html.escape(text)}</td>'
-
     rows = [
-        "<tr>"
-        + cell(row["name"], "font-weight:600")
-        + cell(owner(row), _DIM)
-        + cell(row["about"] or row["title"])
-        + cell(trust(row), _DIM)
-        + "</tr>"
+        cells(_as_told(row), mine=row["mine"], place=owner(row))
         for row in page["rows"][:SAVED_ROWS]
     ]
-    head = "".join(f'<th style="{_CELL}">{name}</th>' for name in ("agent", "node", "about", ""))
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-    said = html.escape(_headline(page, note))
-    return f"<div><div><b>AgentHub</b> · {said}</div>{table if rows else ''}</div>"
+    return panel("AgentHub", _headline(page, note), wide(rows) if rows else "")
+
+
+def _as_told(row: dict[str, Any]) -> AgentRow:
+    """A row of the page as the node tells it."""
+    return msgspec.convert({**row, "node_id": row["node"]}, AgentRow)
 
 
 def owner(row: dict[str, Any]) -> str:
     """Whose agent it is: its node by name and the start of its id."""
-    if row["mine"]:
-        return "this notebook"
-    return " · ".join(part for part in (row["node_name"], row["node"][:8]) if part)
-
-
-def trust(row: dict[str, Any]) -> str:
-    """What can be said for it, in a few words."""
-    if row["changed"]:
-        return (
-            "changed since you approved it" if _is_import(row) else "card changed since you used it"
-        )
-    if not row["live"]:
-        return "not answering"
-    if _is_import(row):
-        return f"{row['source'].upper()}, not verified"
-    return "yours" if row["mine"] else "signed" if row["verified"] else "not verified"
-
-
-def _is_import(row: dict[str, Any]) -> bool:
-    return bool(row["mine"] and row.get("source"))
+    return here() if row["mine"] else of_node(row["node_name"], row["node"])
 
 
 def _headline(page: dict[str, Any], note: str) -> str:

@@ -4,6 +4,7 @@ const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 const TALL_PX = 640;
 const SLOW_MS = 3000;
 const AT_ONCE_S = 0.05;
+const EMPTY = "(empty answer)";
 const AT_WORK = ["waits", "runs", "asks"];
 const ENDED = { failed: "failed", cancelled: "stopped", interrupted: "interrupted" };
 
@@ -53,6 +54,12 @@ function download(blob, name, root) {
   setTimeout(() => URL.revokeObjectURL(url), 60000);
 }
 
+/** Whether it is an answer with nothing in it. */
+function isEmpty(item) {
+  const said = item.text || item.blocks?.length || item.data || item.files?.length || item.status;
+  return Boolean(item.who.agent) && (item.kind || "said") === "said" && !said;
+}
+
 class Message {
   /** `chat`: the view it is in. */
   constructor(chat, item) {
@@ -76,7 +83,7 @@ class Message {
     this.item = item;
     this.setBlocks(item.blocks || [], 0);
     const { blocks, order, seq, ...rest } = item;
-    const said = JSON.stringify([rest, this.store.isOld(item)]);
+    const said = JSON.stringify([rest, this.store.isOld(item), this.store.isAway(item), this.store.isCut(item)]);
     if (said !== this.said) this.setFrame(item);
     this.said = said;
     this.reach();
@@ -115,11 +122,13 @@ class Message {
 
   setFrame(item) {
     const { node } = this;
-    const busy = AT_WORK.includes(item.status);
+    const cut = this.store.isCut(item);
+    const busy = AT_WORK.includes(item.status) && !cut;
     node.dataset.status = item.status || "";
     node.dataset.kind = item.kind || "said";
     node.toggleAttribute("data-mine", Boolean(item.who.mine));
     node.toggleAttribute("data-old", this.store.isOld(item));
+    node.toggleAttribute("data-away", cut || this.store.isAway(item));
     node.setAttribute("aria-busy", String(busy));
     if (item.kind === "note") {
       node.setAttribute("aria-label", "note");
@@ -136,6 +145,7 @@ class Message {
 
   byLine(item) {
     const { who, status } = item;
+    const away = this.store.isAway(item) || this.store.isCut(item);
     const time = el("time", { datetime: item.at, title: new Date(item.at).toLocaleString() }, clock(item.at));
     const meta = [
       status !== "waits" && who.node,
@@ -143,8 +153,8 @@ class Message {
       item.took_s >= AT_ONCE_S && took(item.took_s),
       item.kind === "asks" && (item.question ? "asks you" : "asked"),
       item.edited && "edited",
-      status === "waits" && (who.node ? `waiting for ${who.node}` : "waiting for its turn"),
-      status === "runs" && "typing",
+      status === "waits" && !away && (who.node ? `waiting for ${who.node}` : "waits for its turn"),
+      status === "runs" && !away && "typing",
       status === "asks" && "waits for your answer",
     ].filter(Boolean);
     const to = (item.to || []).map((name) => el("span", { class: "aios-at" }, `@${name} `));
@@ -170,8 +180,12 @@ class Message {
     const { chat } = this;
     const small = { class: "aios-small" };
     const marks = [];
-    if (item.status === "runs" || item.status === "waits")
+    const away = this.store.isAway(item);
+    if (this.store.isCut(item)) marks.push(el("div", { class: "aios-typing" }, "cut by the restart"));
+    else if (away) marks.push(el("div", { class: "aios-typing" }, `connection lost, waiting for ${item.who.node || item.who.name}`));
+    else if (item.status === "runs" || (item.status === "waits" && item.who.node))
       marks.push(el("div", { class: "aios-typing" }, dots(), item.progress && el("span", null, item.progress)));
+    if (isEmpty(item)) marks.push(hint(EMPTY));
     if (ENDED[item.status]) {
       const stopped = item.status === "cancelled";
       marks.push(el("div", { class: "aios-ended", "data-kind": item.status },
@@ -188,8 +202,10 @@ class Message {
 
   /** A reply that takes long says for how long already. */
   tick(now) {
-    const since = now - new Date(this.item.at);
-    this.clock.textContent = since > SLOW_MS ? ` · ${took(since / 1000)}` : "";
+    const { status, who, at } = this.item;
+    const since = now - new Date(at);
+    const counts = since > SLOW_MS && (status !== "waits" || who.node) && !this.store.isAway(this.item) && !this.store.isCut(this.item);
+    this.clock.textContent = counts ? ` · ${took(since / 1000)}` : "";
   }
 
   // Data and files -----------------------------------------------------------------------------
@@ -253,6 +269,7 @@ class Message {
     const open = button("Show all", () => {
       this.body.classList.remove("aios-folded");
       open.remove();
+      this.node.focus({ preventScroll: true });
     }, { class: "aios-small" });
     this.body.after(open);
   }

@@ -24,12 +24,17 @@ EVERY_S = 1.0
 """Between two looks at the network."""
 SHARE = 20
 """A look that takes long is followed by a pause this many times longer: 5 % of the node's time."""
+PAUSE_MAX_S = 4.0
+"""But no longer: after eight seconds without a word a page says that the kernel is busy."""
 UNHEARD_S = 90.0
 """A page that looks says so every 20 s; one that was closed without a word is forgotten."""
 SAVED_EVERY_S = 30.0
 """Between two pictures for pages that cannot ask."""
 AGENTS_NAMED = 12
 """Agents of one node that are named when it is looked at."""
+_ALONE = (
+    "no other node yet; a second notebook is found by itself, %aios up --join URL links to others"
+)
 _RULES = {"allow": "nodes.allow", "block": "nodes.block"}
 Message = dict[str, Any]
 
@@ -101,7 +106,7 @@ class NetworkView(Panel):
                 return
             began = time.monotonic()
             await self._look()
-            pause = max(EVERY_S, SHARE * (time.monotonic() - began))
+            pause = min(max(EVERY_S, SHARE * (time.monotonic() - began)), PAUSE_MAX_S)
 
     async def _look(self, *, whole: bool = False) -> None:
         client = self._site().client
@@ -247,7 +252,7 @@ def _differs(before: Message | None, after: Message) -> bool:
 
 def _lines(peers: Sequence[graph.Row]) -> list[str]:
     if not peers:
-        return ["no other node yet; a second notebook is found by itself, aios.up(join=URL) links"]
+        return [_ALONE]
     rows = (
         (
             graph.label_of(row),

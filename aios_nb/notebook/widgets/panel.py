@@ -15,12 +15,14 @@ import threading
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
+from weakref import WeakSet
 
 import anywidget
 import traitlets
 
 from aios_nb.errors import AiosError
-from aios_nb.notebook.kernel import unbound
+from aios_nb.notebook.kernel import cell_now, unbound
+from aios_nb.notebook.widgets.audience import Audience
 from aios_nb.people.wording import NOTEBOOK, typed
 from aios_nb.site import Site
 
@@ -29,6 +31,24 @@ log = logging.getLogger("aios_nb.notebook")
 PAUSE_S = 0.05
 """Between two messages to the page: 20 a second. The server drops what exceeds 1000 a second."""
 _HERE = Path(__file__).parent
+_ASIDE = frozenset({"bye", "calm", "complete", "drafting", "here", "names", "visible"})
+"""What a page says by itself; a view that is being taken away may still say it."""
+_AWAKE: WeakSet[Panel] = WeakSet()
+"""All panels that were shown under a cell, and do not rest."""
+_AWAKE_LOCK = threading.Lock()
+"""The kernel's shells are threads of their own."""
+
+
+def cell_begins() -> None:
+    """A cell is run, and the page has taken away what it showed; those panels rest."""
+    cell = cell_now()
+    if cell is None:
+        return
+    with _AWAKE_LOCK:
+        awake = tuple(_AWAKE)
+    for panel in awake:
+        if panel.audience.cleared(cell):
+            panel.rest()
 
 
 def asset(*names: str) -> str:
@@ -71,7 +91,15 @@ class Panel(anywidget.AnyWidget):
         self._sending = threading.Lock()
         self._sent = 0
         self._works: set[asyncio.Task[Any]] = set()
+        """What ends when it rests."""
+        self._deeds: set[asyncio.Task[Any]] = set()
+        """What somebody asked for: it is done, whoever looks on."""
         self._leave: Callable[[], None] = lambda: None
+        self.audience = Audience()
+        self.resting = False
+        self.inside = False
+        """Shown in another panel, which says when it rests."""
+        self._switching = threading.Lock()
         unbound(lambda: super(Panel, self).__init__(line=secrets.token_hex(8)))
         self.on_msg(self._heard)
         self._leave = host.subscribe(self._host_changed)
@@ -126,16 +154,69 @@ class Panel(anywidget.AnyWidget):
 
     def work(self, job: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Run it on the node's loop beside all else; a failure is told to the page."""
+        return self._begin(job, self._works)
+
+    def _begin(
+        self, job: Coroutine[Any, Any, Any], among: set[asyncio.Task[Any]]
+    ) -> asyncio.Task[Any]:
         task = asyncio.get_running_loop().create_task(self._guarded(job))
-        self._works.add(task)
-        task.add_done_callback(self._works.discard)
+        among.add(task)
+        task.add_done_callback(among.discard)
         task.add_done_callback(lambda _: job.close())  # cancelled before its first step
         return task
+
+    # Where it is shown -------------------------------------------------------------------------
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        self.shown()
+        return self.widget_bundle(**kwargs)
+
+    def widget_bundle(self, **kwargs: Any) -> Any:
+        """The widget for a page that is shown it, now or again."""
+        return super()._repr_mimebundle_(**kwargs)
+
+    def shown(self) -> None:
+        """It is displayed under the cell that runs."""
+        self.wake()
+        cell = cell_now()
+        if cell is not None:
+            self.audience.shown(cell)
+            with _AWAKE_LOCK:
+                _AWAKE.add(self)
+
+    def rest(self) -> None:
+        """Nobody sees it any more, and nothing is sent. It goes on when it is shown again."""
+        with self._switching:
+            if not self.resting:
+                self.resting = True
+                self._stop()
+                self.rested()
+
+    def rested(self) -> None:
+        """For subclasses: nothing is followed any more. On any thread."""
+        self.detached("resting")
+
+    def wake(self) -> None:
+        """Somebody looks again."""
+        with self._switching:
+            if self.resting:
+                self.resting = False
+                self._leave = self.host.subscribe(self._host_changed)
+                if not self.inside:
+                    with _AWAKE_LOCK:
+                        _AWAKE.add(self)
+                self._host_changed()
 
     # Plumbing ----------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Stop listening, and leave the page. A second call does nothing."""
+        self._stop()
+        super().close()
+
+    def _stop(self) -> None:
+        with _AWAKE_LOCK:
+            _AWAKE.discard(self)
         leave, self._leave = self._leave, lambda: None
         leave()
         for task in tuple(self._works):
@@ -143,22 +224,35 @@ class Panel(anywidget.AnyWidget):
                 task.get_loop().call_soon_threadsafe(task.cancel)
             except RuntimeError:  # its node was stopped, and took its tasks along
                 continue
-        super().close()
 
     def _heard(self, _: Any, content: Any, buffers: Any) -> None:
         """On the kernel's thread, or one of its shells'."""
         if not isinstance(content, dict):
+            return
+        kind, view = content.get("type"), str(content.get("view") or content.get("page") or "")
+        if kind == "hello":
+            self.audience.came(view)
+        if kind not in _ASIDE:
+            self.wake()
+        elif kind == "bye" and self.audience.left(view):
+            self.rest()
+        if self.resting:
             return
         held = [bytes(one) for one in buffers or ()]
         site = self.host.site()
         if site is None:
             self.tell_now({"type": "offline", "problem": self.host.problem()})
             return
-        self._hand_over(site, lambda: self._received(content, held))
+        self._hand_over(site, lambda: self._received(content, held), self._deeds)
 
-    def _hand_over(self, site: Site, make: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+    def _hand_over(
+        self,
+        site: Site,
+        make: Callable[[], Coroutine[Any, Any, Any]],
+        among: set[asyncio.Task[Any]] | None = None,
+    ) -> None:
         def begin() -> None:
-            self.work(make())
+            self._begin(make(), self._works if among is None else among)
 
         try:
             unbound(lambda: site.loop.loop.call_soon_threadsafe(begin))
@@ -166,6 +260,8 @@ class Panel(anywidget.AnyWidget):
             self.tell_now({"type": "offline", "problem": self.host.problem()})
 
     async def _received(self, content: dict[str, Any], buffers: Sequence[bytes]) -> None:
+        if self.resting and content.get("type") in {"hello", *_ASIDE}:  # since it was handed over
+            return
         if "nr" in content:
             self.tell({"type": "ack", "nr": content["nr"]})
         await self.receive(content, buffers)
@@ -175,7 +271,11 @@ class Panel(anywidget.AnyWidget):
         if site is None:
             self.detached(self.host.problem())
         else:
-            self._hand_over(site, lambda: self.attached(site))
+            self._hand_over(site, lambda: self._attached(site))
+
+    async def _attached(self, site: Site) -> None:
+        if not self.resting:
+            await self.attached(site)
 
     async def _guarded(self, job: Coroutine[Any, Any, Any]) -> None:
         try:
@@ -197,6 +297,9 @@ class Panel(anywidget.AnyWidget):
             self._publish(messages, buffers)
 
     def _publish(self, messages: list[dict[str, Any]], buffers: Sequence[bytes] = ()) -> None:
+        if self.resting:
+            return
+
         def send() -> None:
             with self._sending:  # a number is given out in the order of sending
                 self._sent += 1

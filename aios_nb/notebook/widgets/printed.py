@@ -23,6 +23,7 @@ _SIGNS = {
 }
 """Pictures that are shown, and how their bytes begin. Never SVG, which may hold a program."""
 _ENDED = {"failed": "failed", "cancelled": "stopped", "interrupted": "interrupted"}
+_EMPTY = "(empty answer)"
 
 
 def is_picture(file: Mapping[str, Any]) -> bool:
@@ -38,9 +39,7 @@ def looks_like(content: bytes, mime: str) -> bool:
 def as_text(title: str, items: Iterable[Item]) -> str:
     """The conversation in lines."""
     lines = [title]
-    for item in items:
-        if item.resent:
-            continue
+    for item in _standing(items):
         if item.kind == "note":
             lines += ["", f"{item.who.name} {item.text}"]
             continue
@@ -51,16 +50,37 @@ def as_text(title: str, items: Iterable[Item]) -> str:
         if item.data is not None:
             lines += [f"  {line}" for line in _data_lines(item.data)]
         lines += [f"  [{one_line(file['name'])}, {size(file['size'])}]" for file in item.files]
+        if is_empty(item):
+            lines.append(f"  {_EMPTY}")
         if item.status in _ENDED:
-            lines.append(f"  {_ENDED[item.status]}: {item.problem}")
+            lines.append(f"  {_end(item)}")
     return "\n".join(lines)
 
 
 def as_html(title: str, items: Iterable[Item], pictures: Mapping[str, bytes]) -> str:
     """The same as HTML. ``pictures``: by the hash of a file."""
     parts = [f'<div style="{_BOX}"><div style="{_HEAD}">{html.escape(title)}</div>']
-    parts += [_item_html(item, pictures) for item in items if not item.resent]
+    parts += [_item_html(item, pictures) for item in _standing(items)]
     return "\n".join([*parts, "</div>"])
+
+
+def is_empty(item: Item) -> bool:
+    """Whether it is an answer with nothing in it."""
+    said = item.text or item.data is not None or item.files or item.status
+    return item.who.agent and item.kind == "said" and not said
+
+
+def _standing(items: Iterable[Item]) -> list[Item]:
+    """Without what was sent again, and without the answers to it."""
+    whole = list(items)
+    old = {item.id for item in whole if item.resent}
+    return [item for item in whole if item.id not in old and item.re not in old]
+
+
+def _end(item: Item) -> str:
+    """How it ended; who stopped it knows why."""
+    word = _ENDED[item.status]
+    return word if item.status == "cancelled" or not item.problem else f"{word}: {item.problem}"
 
 
 def _by_line(item: Item) -> str:
@@ -103,7 +123,7 @@ _HEAD = (
 _ITEM = "padding:8px 14px;overflow-wrap:anywhere"
 _SMALL = "opacity:.65;font-size:11.5px"
 _BAD = "color:#c0392b"
-_CELL = "border:1px solid rgba(128,128,128,.35);padding:3px 8px"
+_CELL = "border:1px solid rgba(128,128,128,.35);padding:3px 8px;overflow-wrap:normal"
 _PRE = (
     "margin:6px 0;padding:8px 10px;border:1px solid rgba(128,128,128,.35);border-radius:7px;"
     "overflow:auto;max-height:420px;font-size:12px"
@@ -122,9 +142,10 @@ def _item_html(item: Item, pictures: Mapping[str, bytes]) -> str:
     if item.data is not None:
         parts.append(_data_html(item.data))
     parts += [_file_html(file, pictures.get(file["sha256"])) for file in item.files]
+    if is_empty(item):
+        parts.append(f'<div style="{_SMALL}">{_EMPTY}</div>')
     if item.status in _ENDED:
-        said = html.escape(f"{_ENDED[item.status]}: {item.problem}")
-        parts.append(f'<div style="{_BAD}">{said}</div>')
+        parts.append(f'<div style="{_BAD}">{html.escape(_end(item))}</div>')
     return "".join([*parts, "</div>"])
 
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
 from aios_nb.client import get_file
-from aios_nb.errors import AiosError, UsageError
+from aios_nb.errors import AiosError, NoSuchAgent, UsageError
 from aios_nb.notebook.widgets import printed
 from aios_nb.notebook.widgets.panel import PAUSE_S
 from aios_nb.notebook.widgets.talk import Talk
@@ -19,6 +19,8 @@ Message = dict[str, Any]
 
 CHUNK_BYTES = 1 << 20
 """Of a file on its way to a page: what follows a large one need not wait for all of it."""
+NAMES_MAX = 50
+"""In one draft."""
 DRAFT_CHARS = 8
 """A draft shorter than this says nothing about who could help."""
 
@@ -59,6 +61,7 @@ class Requests:
             said = {
                 "text": one_line(error.message),
                 "hint": one_line(typed(error.hint or "", NOTEBOOK)),
+                "nobody": isinstance(error, NoSuchAgent),
             }
             self._page.tell({"type": word, "id": message.get("id"), **said})
 
@@ -101,6 +104,12 @@ class Requests:
         typed = str(message.get("typed", ""))
         rows = await talk.company.complete(typed, talk.members())
         self._page.tell({"type": "complete", "typed": typed, "rows": rows})
+
+    async def on_names(self, talk: Talk, message: Message) -> None:
+        """Which of the words with an @ are names of somebody."""
+        names = [str(name) for name in message.get("names") or ()][:NAMES_MAX]
+        known = [name for name in names if talk.knows(name)]
+        self._page.tell({"type": "names", "names": names, "known": known})
 
     async def on_drafting(self, talk: Talk, message: Message) -> None:
         """Who could help with what is being typed; the latest draft counts."""

@@ -3,7 +3,7 @@
 const MINUTE_MS = 60000;
 const TAGS_SHOWN = 4;
 const COPIED_MS = 1500;
-const WHO_MAY = { private: "only you", known: "nodes you allowed", network: "any node", public: "anyone" };
+const WHO_MAY = { private: "only you", known: "nodes that were allowed", network: "any node", public: "anyone" };
 const LIFE = { alive: "alive", suspect: "not answering", gone: "gone" };
 const KINDS = { mcp: "MCP server", a2a: "A2A agent" };
 const MARKS = { "-": "del", "+": "ins", "=": "span" };
@@ -96,6 +96,7 @@ function trustOf(hub, row, life) {
     ? ["hub-warn", `⚠ ${changedOf(row)}`]
     : life === "suspect" ? ["hub-away", silenceOf(row)]
     : isImport(row) ? ["hub-plain", "not verified"]
+    : row.built_in ? ["hub-plain", "built in"]
     : row.mine ? ["hub-ok", "✓ yours"]
     : row.verified ? ["hub-ok", "✓ signed"]
     : ["hub-plain", "not verified"];
@@ -104,8 +105,8 @@ function trustOf(hub, row, life) {
     row.source && (KINDS[row.source] || row.source),
     life === "alive" && far !== undefined && (far < 1 ? "< 1 ms" : `${Math.round(far).toLocaleString()} ms`),
     row.talks && plural(row.talks, "talk", "talks"),
-    row.mine && row.access === "private" && "only you",
-    row.mine && !row.source && row.version && `v${row.version}`,
+    row.mine && !row.built_in && row.access === "private" && "only you",
+    row.mine && !row.built_in && !row.source && row.version && `v${row.version}`,
   ].filter(Boolean);
   return [el("span", { class: kind }, word), more.length ? el("div", { class: "hub-more-facts" }, more.join(" · ")) : null];
 }
@@ -175,6 +176,7 @@ function factsOf(hub, row, card, said) {
 function signatureOf(card, row) {
   if (card.problem) return row.verified ? "its record is signed by its node" : "not verified";
   if (card.outside) return strangerOf(card.outside);
+  if (row.built_in) return "built in, not published";
   if (row.mine) return card.record ? "✓ yours, published under your signature" : "✓ yours, not published";
   if (!card.verified) return el("span", { class: "hub-warn" }, "not verified: its record does not vouch for this card");
   return card.record ? "✓ signed by its node, and the card is the one it signed" : "✓ told by its node itself";

@@ -2,7 +2,8 @@
 
 What a cell displays is saved with the notebook as it was when it was displayed. So it is displayed
 under an id and updated: at the end of a cell where no page is there (papermill), else when nobody
-types and nothing is being written, because a page draws an updated output anew.
+types and nothing is being written, because a page draws an updated output anew. Where the caret
+rests is no reason to wait: the new view takes it over.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 CALM_S = 3.0
 """After the last change, before an output that somebody looks at is drawn anew."""
+STALE_S = 120.0
+"""A page in which somebody types says so every 20 s; one that does not was closed."""
 SNAPSHOT_S = 5.0
 PICTURE_BYTES = 300_000
 """Of one picture in a saved notebook; a larger one is named."""
@@ -43,12 +46,14 @@ class Showing:
         """Of the conversation; raised with every change of it."""
         self._printed = 0
         """The version that was displayed last."""
-        self._restless: set[str] = set()
-        """Views that somebody types in."""
+        self._restless: dict[str, float] = {}
+        """Views that somebody types in, and when they said so."""
         self._met = False
         """Whether a page has ever said a word."""
         self._timer: asyncio.TimerHandle | None = None
         self._bundle: dict[str, str] = {}
+        self._shown: dict[str, str] = {}
+        """The conversation as it was displayed last."""
         self._talk: Talk | None = None
         """The conversation as it was last; without a node, that is what there is."""
 
@@ -68,9 +73,13 @@ class Showing:
                 self._shell.events.register("post_run_cell", self._cell_ended)
         self._publish(update=False)
 
-    def _publish(self, *, update: bool) -> None:
-        self._printed = self._version
-        bundle, metadata = self._chat.mimebundle()
+    def _publish(
+        self, *, update: bool, now: dict[str, str] | None = None, version: int | None = None
+    ) -> None:
+        """``now``: what was printed of ``version``; there may be a later one already."""
+        self._printed = self._version if version is None else version
+        self._shown = now or self.bundle()
+        bundle, metadata = self._chat.mimebundle(self._shown)
         transient = {"display_id": self._display_id}
         self._shell.display_pub.publish(bundle, metadata, transient=transient, update=update)
 
@@ -101,30 +110,50 @@ class Showing:
         view = str(message.get("view", ""))
         self._met = True
         if message["type"] == "calm" and not message.get("calm"):
-            self._restless.add(view)
+            self._restless[view] = asyncio.get_running_loop().time()
         else:
-            self._restless.discard(view)
+            self._restless.pop(view, None)
             self._soon()
 
-    def _soon(self) -> None:
+    def _typing(self) -> bool:
+        """Whether somebody would be disturbed."""
+        stale = asyncio.get_running_loop().time() - STALE_S
+        self._restless = {view: at for view, at in self._restless.items() if at > stale}
+        return bool(self._restless)
+
+    def _soon(self, pause_s: float = CALM_S) -> None:
         if not self._display_id or not self._met:
             return
         if self._timer is not None:
             self._timer.cancel()
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(CALM_S, self._update)
+        self._timer = loop.call_later(pause_s, self._update)
 
     def _update(self) -> None:
         self._timer = None
+        if not self._display_id:  # not displayed any more
+            return
         talk = self._chat.talk
         at_work = talk is None or bool(talk.here.transcript.writing)
-        if self._version == self._printed or self._restless or at_work:
+        if self._version == self._printed or at_work:
+            return
+        if self._typing():
+            self._soon(STALE_S)
             return
 
         async def update() -> None:
-            if talk is not None:
-                self._bundle = await _printed(talk)
-                self._publish(update=True)
+            if talk is None:
+                return
+            version, now = self._version, await _printed(talk)
+            if not self._display_id:  # not displayed any more
+                return
+            if now == self._shown:  # an agent came or went: nothing that is worth drawing anew
+                self._printed = version
+            elif self._typing():  # somebody has begun to meanwhile
+                self._soon(STALE_S)
+            else:
+                self._bundle = now
+                self._publish(update=True, now=now, version=version)
 
         self._chat.work(update())
 
@@ -134,6 +163,8 @@ class Showing:
             self._publish(update=True)
 
     def close(self) -> None:
+        """It is not displayed any more; again is another output."""
+        self._display_id = ""
         if self._shell is not None:
             with contextlib.suppress(ValueError):
                 self._shell.events.unregister("post_run_cell", self._cell_ended)

@@ -3,6 +3,9 @@
 const OWN = "own";
 const FLOWS_MAX = 40;
 const FEW = 8;
+const LETTER = 5.9; // how wide one is, more or less
+const NAMES_SHORT = [14, 8, 5]; // letters of a name that has no room for more
+const YOU = " (you)";
 const MANY = 120; // then nodes are drawn smaller, and the picture is higher
 
 function bytes(count) {
@@ -17,6 +20,8 @@ const speed = (rate) => `${bytes(rate)}/s`;
 const many = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 const waited = (ms) => (ms === null ? "not measured" : `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`);
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+const cut = (text, most) => ([...text].length <= most ? text : `${[...text].slice(0, most - 1).join("").trimEnd()}…`);
 
 /** One line on a node, for those who cannot see where it is. */
 function said(row) {
@@ -73,7 +78,7 @@ class Stage {
   show(own, rows, rings) {
     const first = !this.own;
     this.own = this.own || this.make(OWN, null);
-    this.update(this.own, { id: OWN, name: `${own.name} (you)`, word: "alive", link: true, agents: own.agents, ms: null, rate: 0, x: 0, y: 0 });
+    this.update(this.own, { id: OWN, name: `${own.name}${YOU}`, word: "alive", link: true, agents: own.agents, ms: null, rate: 0, x: 0, y: 0 });
     for (const [id, node] of this.nodes)
       if (!rows.has(id)) {
         this.nodes.delete(id);
@@ -134,8 +139,8 @@ class Stage {
     node.group.setAttribute("aria-label", own ? `${row.name}, this node, ${many(row.agents, "agent")}` : said(row));
     node.group.setAttribute("aria-pressed", String(this.selected === node.id));
     node.hint.textContent = own ? "this node" : said(row).replaceAll(", ", " · ");
-    node.label = this.label(node);
-    if (node.text.textContent !== node.label) node.text.textContent = node.label;
+    const label = this.label(node);
+    if (label !== node.label) node.text.textContent = node.label = label; // else it stays as it was made to fit
     this.line(node);
   }
 
@@ -256,21 +261,44 @@ class Stage {
     const crowd = this.nodes.size > MANY;
     let left = this.width > 620 ? 16 : 7;
     for (const [place, node] of this.byWorth().entries()) {
-      const wide = node.label.length * 5.9 + 4;
-      const gap = node.r + (node.id === OWN ? 10 : 5);
-      const spots = [["start", gap, 0, gap], ["end", -gap, 0, -gap - wide], ["middle", 0, gap + 6, -wide / 2], ["middle", 0, -gap - 6, -wide / 2]]
-        .map(([anchor, dx, dy, from]) => ({ anchor, dx, dy, n: node, l: node.x + from, r: node.x + from + wide, t: node.y + dy - 7, b: node.y + dy + 7 }));
       const own = node.id === OWN;
-      let free = left > 0 && !(crowd && place > 40) && spots.find((box) => fits(box, node) && !(own && this.crossed(box)));
-      if (own) free ||= spots.find((box) => fits(box, node)) || spots[2]; // nothing is written over it
+      const free = own || (left > 0 && !(crowd && place > 40)) ? this.spotFor(node, fits, crowd) : null;
       if (free) taken.push(free);
       left -= free ? 1 : 0;
-      const { anchor, dx, dy } = free || spots[node.x > this.width / 2 ? 1 : 0];
+      const { text, anchor, dx, dy } = free || this.besides(node);
       node.group.dataset.named = free ? "yes" : "no";
+      if (node.text.textContent !== text) node.text.textContent = text;
       node.text.setAttribute("text-anchor", anchor);
       node.text.setAttribute("x", dx);
       node.text.setAttribute("y", dy);
     }
+  }
+
+  /** Where a node's name stands: all of it if that is possible, a shorter one before none. */
+  spotFor(node, fits, crowd) {
+    const pick = (texts) => {
+      const spots = texts.flatMap((text) => this.spots(node, text)).filter((box) => fits(box, node));
+      return spots.find((box) => !this.crossed(box)) || spots[0];
+    };
+    const [name, rest] = node.id === OWN ? [node.row.name.slice(0, -YOU.length), YOU] : [node.row.name, ""];
+    const short = NAMES_SHORT.filter((most) => most < [...name].length).map((most) => cut(name, most) + rest);
+    const free = pick([...new Set([node.label, name + rest])]) || (crowd ? null : pick(short));
+    return free || (node.id === OWN ? this.spots(node, node.label)[2] : null); // nothing is written over it
+  }
+
+  /** Its name while it is pointed at: over anything, but inside of the picture. */
+  besides(node) {
+    const right = node.x <= this.width / 2;
+    const room = (right ? this.width - node.x : node.x) - node.r - 8;
+    return this.spots(node, cut(node.label, Math.max(4, Math.floor(room / LETTER))))[right ? 0 : 1];
+  }
+
+  /** To the right of a node, to the left, below and above. */
+  spots(node, text) {
+    const wide = [...text].length * LETTER + 4;
+    const gap = node.r + (node.id === OWN ? 10 : 5);
+    return [["start", gap, 0, gap], ["end", -gap, 0, -gap - wide], ["middle", 0, gap + 6, -wide / 2], ["middle", 0, -gap - 6, -wide / 2]]
+      .map(([anchor, dx, dy, from]) => ({ text, anchor, dx, dy, n: node, l: node.x + from, r: node.x + from + wide, t: node.y + dy - 7, b: node.y + dy + 7 }));
   }
 
   nameRings(taken, fits) {
@@ -291,12 +319,20 @@ class Stage {
     });
   }
 
-  /** Whether a line runs through that box, near the middle. */
+  /** Whether the line of a link runs through that box. */
   crossed(box) {
-    return [...this.nodes.values()].some((node) => node.row.link && [0.1, 0.2, 0.3, 0.4, 0.5].some((share) => {
-      const [x, y] = [this.width / 2 + (node.x - this.width / 2) * share, this.height / 2 + (node.y - this.height / 2) * share];
-      return x > box.l && x < box.r && y > box.t - 2 && y < box.b + 2;
-    }));
+    const [x, y] = [this.width / 2, this.height / 2];
+    return [...this.nodes.values()].some((node) => {
+      if (!node.row.link) return false;
+      let [from, to] = [0, 1];
+      for (const [start, step, low, high] of [[x, node.x - x, box.l, box.r], [y, node.y - y, box.t, box.b]]) {
+        if (!step && (start < low || start > high)) return false;
+        const [one, two] = step ? [(low - start) / step, (high - start) / step] : [0, 1];
+        from = Math.max(from, Math.min(one, two));
+        to = Math.min(to, Math.max(one, two));
+      }
+      return from < to;
+    });
   }
 
   /** This node, the chosen one, the linked, those in trouble, the others by what they offer or say. */

@@ -1,5 +1,6 @@
 // What a chat shows and what is on its way to Python: one store for all views of a chat.
 
+const CAUGHT = ["keydown", "keypress"];
 const FILE_LIMIT = 20 << 20;
 const FILES_MAX = 16;
 const CHUNK = 1 << 20;
@@ -20,15 +21,21 @@ class Store {
     this.acks = new Map();
     // What somebody is writing; a view that is drawn anew goes on with it.
     this.draft = "";
+    this.mark = Math.random().toString(36).slice(2);
     this.mentioned = {};
+    /** Words with an @, and whether somebody is called so. */
+    this.names = new Map();
     this.files = new Map();
     this.editing = null;
     this.ignored = null;
+    this.soughtDraft = false;
     // Where somebody is reading.
     this.scroll = null;
     this.unread = new Set();
     this.divider = null;
     this.lostFocus = 0;
+    this.lostAt = null;
+    this.catching = null;
     this.colours = new Map();
     this.wanted = new Map();
     this.urls = new Map();
@@ -61,8 +68,18 @@ class Store {
     return Boolean(item.resent || (item.re && this.items.get(item.re)?.resent));
   }
 
+  /** Whether its agent's node does not answer. */
+  isAway(item) {
+    return AT_WORK.includes(item.status) && Boolean(this.head?.away?.includes(item.who.id));
+  }
+
+  /** Whether it was being written when the kernel went; the next one knows what became of it. */
+  isCut(item) {
+    return AT_WORK.includes(item.status) && this.asleep === "kernel";
+  }
+
   isBusy() {
-    return Boolean(this.head?.busy?.length);
+    return this.asleep !== "kernel" && Boolean(this.head?.busy?.length);
   }
 
   lastOfMine() {
@@ -90,6 +107,7 @@ class Store {
     this.take(message);
     this.heardState = true;
     this.changed("all");
+    this.findDraft();
     for (const one of this.pending.values()) if (!one.refused && !one.said) this.sayAgain(one);
   }
 
@@ -120,6 +138,7 @@ class Store {
     this.asleep = null;
     this.head = message.head;
     this.changed("head");
+    this.findDraft();
   }
 
   on_offline(message) {
@@ -130,7 +149,38 @@ class Store {
 
   sleep(why) {
     this.asleep = why;
+    if (why === "kernel") this.takeBack();
     this.changed("head");
+  }
+
+  /** The kernel is gone: what it has not heard goes back to where it was written, for the next one. */
+  takeBack() {
+    const unheard = [...this.pending.values()].filter((one) => one.refused || !one.said || this.acks.has(one.said));
+    for (const one of unheard) this.pending.delete(one.id);
+    for (const one of this.pending.values()) one.state = "cut";
+    this.draft = [...unheard.map((one) => one.text), this.draft].filter(Boolean).join("\n");
+    this.keepDraft();
+    this.changed("draft");
+    this.changed("pending");
+  }
+
+  /** Once: what is typed later into a box that waits for its cell is not ours. */
+  findDraft() {
+    if (this.soughtDraft || !this.head.ready) return;
+    this.soughtDraft = true;
+    if (this.draft) return;
+    this.draft = takeDraft(this.head);
+    this.changed("draft");
+  }
+
+  /** A cell that is run again has a store of its own: what was typed here is left for it. */
+  keepDraft() {
+    if (this.asleep === "kernel" && this.head) keepDraft(this.head, this.mark, this.draft);
+  }
+
+  endCatching() {
+    for (const event of CAUGHT) document.removeEventListener(event, this.catching, true);
+    this.catching = null;
   }
 
   on_ack(message) {
@@ -140,8 +190,31 @@ class Store {
 
   on_refused(message) {
     const one = this.pending.get(message.id);
-    if (one) one.refused = message;
+    if (!one) return;
+    one.refused = message;
+    if (message.nobody && !this.draft && one.message.text) {
+      this.putBack(one);
+      this.on_error(message);
+    }
     this.changed("pending");
+  }
+
+  /** What was refused goes back to where it was written. */
+  putBack(one) {
+    const { type, of, mentioned } = one.message;
+    this.pending.delete(one.id);
+    this.draft = one.text;
+    this.mentioned = mentioned || {};
+    this.editing = type === "again" ? of : null;
+    for (const file of one.files) if (file.state) this.files.set(file.id, file);
+    this.changed("pending");
+    this.changed("draft");
+    this.changed("files");
+  }
+
+  on_names(message) {
+    for (const name of message.names) this.names.set(name, message.known.includes(name));
+    this.changed("names");
   }
 
   on_taken(message) {
@@ -250,6 +323,38 @@ class Store {
   url(file, blob) {
     if (!this.urls.has(file.sha256)) this.urls.set(file.sha256, URL.createObjectURL(blob));
     return this.urls.get(file.sha256);
+  }
+}
+
+// What was typed when the kernel went ------------------------------------------------------------
+
+const DRAFTS = "aios-chat-draft";
+
+/** What the keys of a conversation begin with, or of its agent, where none had begun. */
+function draftKeys(head) {
+  return `${DRAFTS}:${head.agent.id}:${head.conversation ? `${head.conversation}:` : ""}`;
+}
+
+/** Two cells may show one conversation: each box has a key of its own. */
+function keepDraft(head, mark, text) {
+  try {
+    if (text) sessionStorage.setItem(draftKeys(head) + mark, text);
+    else sessionStorage.removeItem(draftKeys(head) + mark);
+  } catch {
+    // No storage here: the text is in the box as long as the box is there.
+  }
+}
+
+/** What was kept for this conversation; one that has not begun takes what was meant for its agent. */
+function takeDraft(head) {
+  try {
+    const ours = draftKeys(head);
+    const key = Object.keys(sessionStorage).find((one) => one.startsWith(ours) && !one.slice(ours.length).includes(":"));
+    const text = key ? sessionStorage.getItem(key) : "";
+    if (key) sessionStorage.removeItem(key);
+    return text;
+  } catch {
+    return "";
   }
 }
 

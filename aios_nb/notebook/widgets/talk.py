@@ -22,7 +22,7 @@ from aios_nb.notebook.widgets.following import Following
 from aios_nb.notebook.widgets.transcript import RESENT
 from aios_nb.people.conversations import opened_in
 from aios_nb.people.wording import NOTEBOOK, typed, what
-from aios_nb.richtext import one_line
+from aios_nb.richtext import gist, one_line
 
 DEFAULT_AGENT = "concierge"
 LISTED = 200
@@ -32,6 +32,8 @@ DEADLINE_S = 600.0
 TITLE = "Chat with {}"
 EXAMPLES_MAX = 4
 _TO_ONE = re.compile(MENTION.pattern + r"[,:]?\s+(?=\S)")
+_FIRST = re.compile(MENTION.pattern + r"[,:]?(?=\s|$)", re.IGNORECASE)
+_DECORATED = re.compile(r"@\w+\s*\n\s*(?:@|def |async |class )")
 
 
 class Talk:
@@ -60,6 +62,8 @@ class Talk:
         self._new = new
         self._opening = asyncio.Lock()
         self._errands = Errands()
+        self.speakers = 0
+        """Who says something right now, and needs it until that is done."""
 
     async def start(self) -> None:
         """Find the agent and the conversation, and follow both."""
@@ -81,6 +85,12 @@ class Talk:
         await self._errands.close()
         await self.here.close()
         await self.company.close()
+
+    def stands(self) -> tuple[str | None, bool]:
+        """How another one goes on here: with this conversation, or with a new one."""
+        if not self.ready.is_set():
+            return self._conversation, self._new
+        return self.here.conversation, self._new
 
     # Which agent, which conversation -----------------------------------------------------------
 
@@ -105,8 +115,9 @@ class Talk:
         if not self.agent and agent.partition("@")[0] == self.wanted.partition("@")[0]:
             self._errands.run(self._came())
         elif agent == self.agent:
+            self.here.changed()  # its card may take its time
             self._errands.run(self._learn())
-        elif agent in self.here.agents:
+        elif agent in self.members():
             self.here.changed()
 
     async def _came(self) -> None:
@@ -185,6 +196,8 @@ class Talk:
 
         ``mentioned``: ids by name, as they were picked from a list. ``agent``: to that one alone.
         """
+        if agent is None:
+            mentioned = {**(mentioned or {}), **await self._first_named(text, mentioned or {})}
         with self._in_words():
             conversation = await self._ensure()
             message_id = message_id or new_id("m")
@@ -220,6 +233,29 @@ class Talk:
             name = self.agent.partition("@")[0]
             again = ", or run its cell again" if self.company.is_ours(self.agent) else ""
             raise UsageError(f"nobody offers {name} now", hint=f"@ another agent{again}") from error
+
+    async def _first_named(self, text: str, mentioned: Mapping[str, str]) -> dict[str, str]:
+        """Whom a message begins with, where only the node knows; raises where nobody does.
+
+        It must not go to somebody else. An @ further on, or one of pasted code, is just a word.
+        """
+        first = _FIRST.match(text)
+        if first is None or _DECORATED.match(text) or self.knows(first[1], mentioned):
+            return {}
+        name = first[1]
+        try:
+            return {name: await self.company.identify(name)}
+        except NoSuchAgent as error:
+            near = error.data.get("near", [])
+            hint = error.hint if near else "@ shows who is there"
+            raise NoSuchAgent(f"nobody is called {name}", hint=hint, near=near) from error
+
+    def knows(self, name: str, mentioned: Mapping[str, str] | None = None) -> bool:
+        """Whether somebody is called so, as far as one knows here without asking."""
+        told = self.company.named(name.partition("@")[0])
+        if name in (mentioned or {}) or any(agent.startswith(name) for agent in told):
+            return True
+        return any(name in {agent, agent.partition("@")[0]} for agent in self.members())
 
     async def _addressee(
         self, conversation: str, text: str, mentioned: Mapping[str, str]
@@ -320,7 +356,7 @@ class Talk:
                 "title": one_line(row["title"]) or "nothing said yet",
                 "agents": [agent.partition("@")[0] for agent in row["agents"]],
                 "app": opened_in(row),
-                "last": one_line(row["last"]),
+                "last": gist(row["last"]),
                 "at": row["updated_at"],
                 "current": row["conversation"] == self.here.conversation,
             }
@@ -354,6 +390,12 @@ class Talk:
         spoke = [item.who.id for item in self.here.transcript.items.values() if item.who.agent]
         return list(dict.fromkeys([*filter(None, [self.agent]), *self.here.agents, *spoke]))
 
+    def _away(self) -> list[str]:
+        """Of the agents at work, those whose node does not answer: one cannot tell what they do."""
+        at_work = {writing.item.who.id for writing in self.here.transcript.writing.values()}
+        elsewhere = (agent for agent in at_work if not self.company.is_ours(agent))
+        return sorted(one for one in elsewhere if self.company.standing(one) in {"suspect", "gone"})
+
     def head(self) -> dict[str, Any]:
         """What stands above the messages and below them."""
         here, agent = self.here, self.agent or self.wanted
@@ -372,6 +414,7 @@ class Talk:
             "title": one_line(here.title),
             "earlier": here.has_earlier,
             "busy": [writing.item.who.name for writing in here.transcript.writing.values()],
+            "away": self._away(),
             "ready": self.ready.is_set(),
         }
         asks = here.transcript.question()

@@ -15,7 +15,7 @@ from aios_nb.errors import AgentFailed, Cancelled, DeadlinePassed, from_wire
 from aios_nb.notebook.widgets.contents import Blocks, data_view, said_by_agent, said_by_person
 from aios_nb.notebook.widgets.items import Item, Who, Writing, as_plain
 from aios_nb.people.naming import Names
-from aios_nb.people.wording import NOTEBOOK, typed, what
+from aios_nb.people.wording import NOTEBOOK, to_do, typed, what
 from aios_nb.richtext import one_line, plain
 
 RESENT = "resent:"
@@ -42,12 +42,16 @@ class Transcript:
         """The agent that answers what names nobody."""
         self._after: dict[str, tuple[int, str]] = {}
         """Of a request: place and time of it, or of the last answer to a question about it."""
+        self._began: dict[str, str] = {}
+        """Of a reply that waited for its turn: when it began."""
         self._names = Names()
         self._edits: dict[str, str] = {}
         self._resent: dict[str, str] = {}
         self._reactions: dict[str, list[str]] = {}
         self._to: dict[str, list[str]] = {}
         """Whom a request went to, where that does not go without saying."""
+        self._asked_of: dict[str, set[str]] = {}
+        """The names of all whom a request went to: those are shown as names in its text."""
         self._told_by: dict[str, str] = {}
         """Of a reply that failed without a word: by the id of the row that says so."""
         self._touched: dict[str, None] = {}
@@ -119,6 +123,8 @@ class Transcript:
         else:
             item.re = ref or ""
             self._asked(ref or item.id, row)
+            if row["status"] == "running":  # all of it: what waits is told as accepted
+                self._runs(self.replies_to(item.id), row["at"])
         if known is not None and known.text == item.text:
             item.blocks = known.blocks
         elif not repeats:
@@ -133,7 +139,7 @@ class Transcript:
         item.status = row["status"] if row["status"] in _ENDED_BADLY else ""
         if asked is not None:
             item.order = (asked[0], 1, row["seq"])
-            item.took_s = _seconds(asked[1], row["at"])
+            item.took_s = self._took(item.id, asked[1], row["at"])
         self._say_to(ref, row["sender"]["id"])
         written = self.writing.pop(item.id, None)
         if written is not None and item.blocks is None:
@@ -152,9 +158,9 @@ class Transcript:
         status, data, ref = row["status"], row["data"] or {}, row["ref"]
         reply_id = data.get("reply_id", "")
         if status == "running":
+            self._began[reply_id] = row["at"]
             if reply_id in self.writing:
-                self.writing[reply_id].item.status = "runs"
-                self._touch(reply_id)
+                self._runs([self.writing[reply_id].item], row["at"])
             self._answered(data.get("question", ""))
         elif status == "input_required":
             item = self._item(row, row["message_id"], kind="asks", text=plain(row["text"]))
@@ -182,7 +188,7 @@ class Transcript:
             asked = self._after.get(ref)
             if asked is not None:
                 said.order = (asked[0], 1, row["seq"])
-                said.took_s = _seconds(asked[1], row["at"])
+                said.took_s = self._took(reply_id, asked[1], row["at"])
             said.re = ref
             self._say_to(ref, row["sender"]["id"])
         said.status = status
@@ -190,6 +196,8 @@ class Transcript:
         said.problem = one_line(what(error)).removeprefix(f"{said.who.name} failed: ")
         if error.hint == AgentFailed.what_to_do and not said.who.node:
             said.hint = "%aios log has the details"
+        elif status == "interrupted":  # ids are for programs: Retry gives it a new one
+            said.hint = to_do(error, NOTEBOOK)
         elif not isinstance(error, Cancelled | DeadlinePassed):
             said.hint = one_line(typed(error.hint or "", NOTEBOOK))
         self._put(said)
@@ -214,6 +222,13 @@ class Transcript:
         writing = self.writing[reply_id] = Writing(item)
         self._put(item)
         return writing
+
+    def waits_for_turn(self, ref: str, agent: str) -> bool:
+        """Whether that message waits until the agent has answered another one here."""
+        row = next((row for row in reversed(self.rows) if row["message_id"] == ref), None)
+        if row is not None and row["status"] != "accepted":
+            return False
+        return any(writing.item.who.id == agent for writing in self.writing.values())
 
     def stand_in(self, ref: str, at: str) -> None:
         """Somebody answers that message, and nothing more is known until it is there."""
@@ -322,7 +337,7 @@ class Transcript:
 
     def _parse(self, item: Item, *, from_agent: bool) -> None:
         if not from_agent:
-            item.blocks = said_by_person(item.text)
+            item.blocks = said_by_person(item.text, self._asked_of.get(item.id, ()))
         elif len(item.text) <= PARSED_AT_ONCE_CHARS:
             item.blocks = said_by_agent(item.text)
         else:
@@ -353,9 +368,27 @@ class Transcript:
     def _say_to(self, ref: str, agent: str) -> None:
         """Show at a request whom it went to; its row may come later."""
         name = one_line(agent.partition("@")[0])
+        known = self._asked_of.setdefault(ref, set())
+        if name not in known:
+            known.add(name)
+            asked = self.items.get(ref)
+            if asked is not None and f"@{name}" in asked.text:
+                self._parse(asked, from_agent=asked.who.agent)
+                self._touch(ref)
         if agent != self.default and name not in self._to.setdefault(ref, []):
             self._to[ref].append(name)
             self._mark(ref)
+
+    def _runs(self, items: Iterable[Item], at: str) -> None:
+        """They are at work, from now on; what waited before does not count."""
+        for item in items:
+            if item.status in _AT_WORK:
+                item.at = at if item.status == "waits" else item.at
+                item.status = "runs"
+                self._touch(item.id)
+
+    def _took(self, reply_id: str, asked: str, ended: str) -> float | None:
+        return _seconds(max(asked, self._began.get(reply_id, asked)), ended)
 
     def _answered(self, question: str) -> None:
         for item in self.items.values():

@@ -52,6 +52,10 @@ class Adapter(Protocol):
         """The bot's own id."""
 
     @property
+    def address(self) -> str:
+        """How the app is reached and reaches us; another one needs a new start. No secret."""
+
+    @property
     def name(self) -> str:
         """What people call the bot; known after ``open``."""
 

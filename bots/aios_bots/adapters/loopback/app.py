@@ -43,6 +43,7 @@ class Loopback(Faults):
     """One bot of an app that is not there."""
 
     platform = "lo"
+    address = ""
 
     def __init__(
         self,

@@ -81,6 +81,10 @@ class Telegram:
         return self._token.account
 
     @property
+    def address(self) -> str:
+        return f"{self._api_url} {self._webhook or 'polling'}"
+
+    @property
     def name(self) -> str:
         """Its user name, by which it is mentioned; else what it is called."""
         return self._username or one_line(str(self._me.get("first_name") or ""), 64)

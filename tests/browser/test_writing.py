@@ -1,0 +1,287 @@
+"""Writing in a chat: no text is lost, and keys do what they do elsewhere."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Response, expect
+
+from tests.browser.chats import AGENTS, LOAD, Chat
+from tests.browser.notebook import Notebook
+
+DRAFTS = "() => Object.keys(sessionStorage).filter((key) => key.startsWith('aios-chat'))"
+
+
+def toast(chat: Chat, text: str):
+    return chat.root.locator(".aios-toast").filter(has_text=text)
+
+
+def in_file(book: Notebook, text: str) -> bool:
+    return any(text in str(cell["outputs"]) for cell in book.saved()["cells"])
+
+
+def is_saved(response: Response) -> bool:
+    return response.request.method == "PUT" and "/api/contents/" in response.url
+
+
+def test_what_is_typed_after_a_restart_is_kept_for_the_cell_that_is_run_again(open_notebook):
+    book = open_notebook(LOAD, AGENTS, "%aios chat parrot")
+    book.run_all()
+    chat = Chat(book, 2)
+    chat.say("one")
+    chat.ended("parrot")
+    book.run(book.add("%aios chat parrot"))  # the same conversation
+    other = Chat(book, 3)
+    other.message.fill("three, elsewhere")
+    book.restart()
+    expect(chat.root).to_contain_text("Run your cells again")
+    chat.say("two, typed in between")
+    expect(toast(chat, "Your text is kept")).to_be_visible()
+    expect(chat.message).to_have_value("two, typed in between")
+    expect(chat.articles).to_have_count(2)  # nothing pretends to be on its way
+    chat.button("Send").click()
+    expect(chat.message).to_have_value("two, typed in between")
+    book.shot("chat-restarted", chat.root)
+
+    book.run_all()
+    kept = re.compile("two, typed in between|three, elsewhere")
+    for one in (chat, other):
+        expect(one.root).not_to_contain_text("Run your cells again")
+        expect(one.message).to_have_value(kept)
+    assert chat.message.input_value() != other.message.input_value()
+    assert book.page.evaluate(DRAFTS) == []
+    said = chat.message.input_value()
+    chat.message.press("Enter")
+    expect(chat.last()).to_contain_text(f"you said {said}")
+
+
+def test_an_answer_that_a_restart_has_cut_does_not_look_alive(open_notebook):
+    book = open_notebook(LOAD, AGENTS, "%aios chat counter")
+    book.run_all()
+    chat = Chat(book, 2)
+    chat.say("go")
+    expect(chat.last()).to_contain_text("0 1 2")
+    expect(chat.button("Stop")).to_be_visible()
+    book.restart()
+    expect(chat.last().get_by_text("cut by the restart")).to_be_visible()
+    expect(chat.last()).not_to_contain_text("typing")
+    expect(chat.button("Stop")).to_be_hidden()
+    book.shot("chat-cut", chat.root)
+    book.run_all()
+    expect(chat.last()).to_contain_text("interrupted")
+
+
+def test_what_was_said_is_saved_though_the_caret_rests_in_the_box(open_notebook):
+    book = open_notebook(LOAD, AGENTS, "%aios chat parrot", "%aios chat parrot", "%aios hub")
+    book.run_all()
+    chat = Chat(book, 2)
+    keys = book.page.keyboard
+    chat.say("while I look")
+    before = chat.message.element_handle()
+    chat.ended("parrot")
+    book.printed(2, "you said while I look")
+    book.page.wait_for_function("(box) => !box.isConnected", arg=before)  # it was drawn anew, and
+    expect(chat.message).to_be_focused()
+
+    book.run(3)  # the same conversation once more
+    chat.message.focus()
+
+    # Ctrl+S is the notebook's, from here as from anywhere; text is the box's.
+    keys.type("half a sentence")
+    keys.press("Control+A")
+    keys.press("Control+B")
+    with book.page.expect_response(is_saved):
+        keys.press("Control+S")
+    assert in_file(book, "you said while I look")
+    expect(book.page.locator(".jp-Dialog")).to_have_count(0)
+    expect(chat.message).to_be_focused()
+
+    # Who has begun a sentence is not disturbed.
+    chat.message.evaluate("(node) => (node.dataset.seen = 'yes')")
+    (row,) = book.rpc("chat.list")["conversations"]
+    book.rpc("chat.send", agent="parrot", text="from afar", conversation=row["conversation"])
+    expect(chat.last()).to_contain_text("you said from afar")
+    book.printed(3, "you said from afar")  # where nobody types
+    expect(chat.message).to_have_attribute("data-seen", "yes")
+    keys.type("all gone")  # what was marked is replaced
+    expect(chat.message).to_have_value("all gone")
+    keys.press("Control+A")
+    keys.press("Backspace")
+    book.printed(2, "you said from afar")
+
+    hub = book.output(4).locator(".aios-hub")
+    hub.get_by_role("combobox", name="Search agents").click()
+    with book.page.expect_response(is_saved):
+        keys.press("Control+S")
+    assert in_file(book, "you said from afar")
+
+
+REDRAWS = """
+import threading, time
+
+def redraw():
+    for _ in range(12):
+        chat._showing._publish(update=True)
+        time.sleep(0.25)
+
+threading.Thread(target=redraw).start()
+"""
+
+
+def test_keys_that_fall_between_two_views_are_not_lost(open_notebook):
+    begin = "chat = get_ipython().run_line_magic('aios', 'chat parrot')\nchat"
+    book = open_notebook(LOAD, AGENTS, begin, REDRAWS)
+    for nr in range(3):
+        book.run(nr)
+    chat = Chat(book, 2)
+    chat.message.focus()
+    first = chat.message.element_handle()
+    book.start(3)
+    chat.message.focus()
+    typed = "".join(f"{nr} " for nr in range(100))
+    book.page.keyboard.type(typed, delay=10)
+    expect(chat.message).to_have_value(typed)
+    assert not first.evaluate("(box) => box.isConnected")  # it was drawn anew meanwhile
+
+
+MORE = """
+@aios.agent(about="Has nothing to say")
+def silent(text):
+    return ""
+
+@aios.agent(about="Waits until it is let go")
+async def slow(text):
+    await asyncio.sleep(600)
+
+@aios.agent(about="Speaks as they do in Cairo")
+def cairo(text):
+    return "مرحبا بالعالم\\n\\nand in English"
+"""
+
+
+def high(locator) -> float:
+    return locator.evaluate("(node) => node.getBoundingClientRect().height")
+
+
+def test_who_is_meant_and_where_the_keyboard_is(open_notebook):
+    book = open_notebook(LOAD, AGENTS, MORE, "%aios chat moody")
+    book.run_all()
+    chat = Chat(book, 3)
+    keys = book.page.keyboard
+    coloured = chat.root.locator(".aios-back .aios-at")
+
+    chat.say("@nosuch hello")
+    expect(toast(chat, "nobody is called nosuch")).to_be_visible()
+    expect(chat.message).to_have_value("@nosuch hello")
+    expect(chat.articles).to_have_count(0)
+    expect(coloured).to_have_count(0)
+    chat.message.fill("ask @parrot or @nosuch")
+    expect(coloured).to_have_text(["@parrot"])
+
+    # A button that goes away leaves the keyboard in the box.
+    chat.say("hello")
+    chat.ended("moody", "failed")
+    chat.button("Retry").focus()
+    keys.press("Enter")
+    expect(chat.message).to_be_focused()
+    chat.ended("moody")
+    chat.say("@slow one")
+    expect(chat.last()).to_have_attribute("data-status", "runs")
+    chat.say("@slow two")
+    expect(chat.last()).to_contain_text("waits for its turn")
+    expect(chat.last().locator(".aios-dots")).to_have_count(0)
+    chat.button("Stop").click()
+    expect(chat.message).to_be_focused()
+    chat.ended("slow", "cancelled")
+
+
+def test_a_chat_stays_as_high_as_it_is_while_somebody_writes(open_notebook):
+    book = open_notebook(LOAD, AGENTS, MORE, "%aios chat parrot")
+    book.run_all()
+    chat = Chat(book, 3)
+    keys = book.page.keyboard
+    bar = chat.root.locator(".aios-bar")
+    chat.say("one")
+    chat.ended("parrot")
+    chat.say("@silent two")
+    chat.ended("silent")
+    expect(chat.last()).to_contain_text("(empty answer)")
+    book.printed(3, "(empty answer)")  # nothing is drawn anew under the keys
+    expect(chat.message).to_be_focused()
+
+    # Who gets it is said where it is edited.
+    expect(chat.message).to_have_value("")
+    before = high(chat.root)
+    keys.press("ArrowUp")
+    expect(chat.message).to_have_value("two")
+    expect(bar).to_contain_text("to silent")
+    expect(chat.last()).to_be_in_viewport()
+    assert high(chat.root) == pytest.approx(before, abs=1)
+    keys.press("Escape")
+    expect(bar).to_be_hidden()
+    keys.type("counts to nine, and does not end")
+    expect(chat.root.locator(".aios-helpers")).to_contain_text("counter")
+    keys.press("Shift+Enter")
+    keys.press("Shift+Enter")
+    assert high(chat.root) == pytest.approx(before, abs=1)
+    last, log = chat.last().bounding_box(), chat.log.bounding_box()
+    assert last["y"] + last["height"] <= log["y"] + log["height"]
+    book.shot("chat-helpers", chat.root)
+    keys.press("Control+A")
+    keys.press("Backspace")
+    expect(chat.root.locator(".aios-helpers")).to_be_hidden()
+    assert high(chat.root) == pytest.approx(before, abs=1)
+
+
+def test_text_tables_and_code_have_room_at_any_width(open_notebook):
+    heads, lines, cells = "| station | rain " * 4, "|--|--:" * 4, "| Reykjavik | 7.5 " * 4
+    table = f"{heads}|\\n{lines}|\\n{cells}|"
+    wide = f"""
+@aios.agent(about="Shows a table of many columns, and a line of code")
+def wide(text):
+    import pandas as pd
+    many = {{f"column {{nr}}": [1234.5 + nr, "Honningsvaag"][nr % 2 :][:1] for nr in range(9)}}
+    return "{"word " * 200}\\n\\n```python\\nx = 1\\n```\\n\\n{table}", pd.DataFrame(many)
+"""
+    book = open_notebook(LOAD, AGENTS, MORE, wide, "%aios chat wide")
+    book.run_all()
+    chat = Chat(book, 4)
+    chat.say("@cairo hello")
+    chat.ended("cairo")
+    lines = chat.last().locator(".aios-rich > p")
+    directions = "(nodes) => nodes.map((node) => getComputedStyle(node).direction)"
+    assert lines.evaluate_all(directions) == ["rtl", "ltr"]
+    chat.message.fill("مرحبا")
+    assert chat.message.evaluate("(node) => getComputedStyle(node).direction") == "rtl"
+    chat.say("go")
+    chat.ended("wide")
+    book.printed(4, "Honningsvaag")
+
+    book.page.emulate_media(reduced_motion="reduce")
+    chat.log.evaluate("(log) => log.scrollTo(0, 0)")
+    jump = chat.root.get_by_role("button", name="Go to the end")
+    expect(jump).to_be_visible()
+    left = """(jump) => {
+        const log = jump.parentElement.querySelector('.aios-log');
+        jump.click();
+        return log.scrollHeight - log.scrollTop - log.clientHeight;
+    }"""
+    assert jump.evaluate(left) < 2  # at once: nothing glides where that is not wanted
+
+    book.resize(1800, 900)
+    said = chat.last()
+    assert said.locator(".aios-rich > p").first.bounding_box()["width"] < 700
+    book.shot("chat-1800", chat.root)
+    book.resize(480, 900)
+    assert chat.root.bounding_box()["width"] < 400
+    height = "(node) => node.getClientRects().length && node.firstChild && (() => {\
+        const range = document.createRange(); range.selectNodeContents(node);\
+        return new Set([...range.getClientRects()].map((one) => one.top)).size })()"
+    for cell in ("Reykjavik", "7.5", "1234.5", "Honningsvaag"):
+        assert said.get_by_role("cell", name=cell).first.evaluate(height) == 1
+    tools = said.locator(".aios-codetools").first.bounding_box()
+    code = said.locator("pre code").first.bounding_box()
+    assert code["y"] >= tools["y"] + tools["height"]
+    said.locator("pre").first.scroll_into_view_if_needed()
+    book.shot("chat-380", chat.root)
