@@ -176,6 +176,7 @@ class Listener(web.Server):
         self._limits = limits
         self._by_uid = by_uid
         self._unproven: dict[Connection, None] = {}
+        self._leaving: set[RequestHandler] = set()
         self._unproven_most = max(1, int(limits.connections * UNPROVEN_SHARE))
         self._sweep_s = min(
             max(min(limits.header_wait_s, limits.body_wait_s) / SWEEPS_PER_WAIT, SWEEP_MIN_S),
@@ -193,7 +194,9 @@ class Listener(web.Server):
         connection = cast("Connection", handler)
         connection.peer = self._peer(transport)
         self.await_header(connection)
-        if len(self._connections) > self._limits.connections:
+        self._leaving &= self._connections.keys()
+        # Who was dropped is gone some turns of the loop later, and takes nobody's place until then.
+        if len(self._connections) - len(self._leaving) > self._limits.connections:
             self._drop(connection)
             return
         self._unproven[connection] = None
@@ -245,6 +248,7 @@ class Listener(web.Server):
         self.dropped += 1
         self._unproven.pop(connection, None)
         if connection.transport is not None:
+            self._leaving.add(connection)
             connection.transport.abort()
 
     def _peer(self, transport: asyncio.Transport) -> Peer:
