@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +22,13 @@ settings.load_profile("busy")
 # Started in the background of a script, a program does not hear interrupts; ours are tested.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests stay to the end: no collection of garbage looks at them again."""
+    gc.collect()
+    gc.freeze()
+
 
 SPEAKS_FOR_THE_USER = ("AIOS_NODE", "JPY_SESSION_NAME")
 """Variables that would lead a test to a node, or a name, of the person who runs it."""

@@ -58,16 +58,24 @@ def test_a_newer_client_that_is_killed_stops_the_run(door, way):
     settled(door, "cancelled")
 
 
-def test_an_older_client_may_hang_up_and_find_the_answer_later(door):
+@pytest.mark.parametrize("when", ["before the answer begins", "while it streams"])
+def test_an_older_client_may_hang_up_and_find_the_answer_later(door, when, monkeypatch):
     """In its era a lost connection says nothing of what the client wants."""
+    if when == "while it streams":
+        monkeypatch.setattr(express, "PING_S", 0.05)
 
     async def main():
         async with aiohttp.ClientSession() as session:
             headers = await door.legacy_session(session)
             body = call("tools/call", {"name": "agent_send", "arguments": SLOW}, 7)
-            stream = await session.post(door.url, json=body, headers=headers)
+            asking = asyncio.ensure_future(session.post(door.url, json=body, headers=headers))
             await heard(door.slow.started)
-            stream.close()
+            if when == "while it streams":
+                (await asking).close()
+            else:
+                asking.cancel()  # which closes the connection
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asking
             assert (await door.post(session, call("ping"), headers))[0] == 200
             assert not door.slow.stopped.is_set()
             note = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
