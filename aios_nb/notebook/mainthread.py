@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import sys
 import threading
 import time
 from collections import deque
@@ -240,6 +241,8 @@ class Desk:
             if piece.is_async:  # what it returned is to be awaited
                 self.submit(piece)
             else:
+                if piece.stopped:
+                    _flush()
                 piece.ended()
 
     def _begin(self, piece: Piece) -> None:
@@ -316,3 +319,10 @@ class Desk:
             )
         )
         piece.ended()
+
+
+def _flush() -> None:
+    """Show what a stopped run printed: the stop may have hit the print that was to show it."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # closed: the kernel ends
+            stream.flush()

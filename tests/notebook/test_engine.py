@@ -77,24 +77,24 @@ async def aasker(text, ctx):
 
 @aios.agent(engine="kernel")
 def sleeper(text):
-    print("begun")
     try:
+        print("begun")
         time.sleep(600)
     finally:
         print("over")
 
 @aios.agent(engine="kernel")
 async def dozer(text):
-    print("begun")
     try:
+        print("begun")
         await asyncio.sleep(600)
     finally:
         print("over")
 
 @aios.agent(engine="kernel")
 def spinner(text):
-    print("begun")
     try:
+        print("begun")
         while True:
             pass
     finally:
@@ -102,8 +102,8 @@ def spinner(text):
 
 @aios.agent(engine="kernel")
 def waiter(text):
-    print("begun")
     try:
+        print("begun")
         return node.ask("echo_late", text)
     finally:
         print("over")
