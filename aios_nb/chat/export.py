@@ -8,14 +8,17 @@ from typing import Any
 import msgspec
 
 from aios_nb.chat.conversation import Conversation
-from aios_nb.envelope import Event, Kind
+from aios_nb.envelope import Event, Kind, Status
 from aios_nb.errors import InvalidParams
+from aios_nb.richtext import one_line
 
 _FENCE = "`"
 
 
-def export(conversation: Conversation, events: Sequence[Event], form: str) -> dict[str, Any]:
-    """``{name, mime, text}`` in the form ``md``, ``json`` or ``ipynb``."""
+def export(
+    conversation: Conversation, events: Sequence[Event], form: str, reader: str
+) -> dict[str, Any]:
+    """``{name, mime, text}`` in the form ``md``, ``json`` or ``ipynb``, for this reader's eyes."""
     makers = {
         "md": (_markdown, "text/markdown"),
         "json": (_json, "application/json"),
@@ -27,7 +30,7 @@ def export(conversation: Conversation, events: Sequence[Event], form: str) -> di
     return {
         "name": f"{conversation.id}.{form}",
         "mime": mime,
-        "text": make(conversation, _edited(events)),
+        "text": make(conversation, _edited(events), reader),
     }
 
 
@@ -46,22 +49,42 @@ def _title(conversation: Conversation) -> str:
     return " ".join((conversation.title or f"Conversation {conversation.id}").split())
 
 
-def _speaker(event: Event) -> str:
-    name, _, node = event.sender.id.partition("@")
+def _speaker(who: str, reader: str) -> str:
+    name, _, node = who.partition("@")
+    if who == reader:
+        return "you"
     return f"{name}@{node[:12]}" if node else name
 
 
-def _message_markdown(event: Event) -> str:
+def _spoken(events: Sequence[Event], reader: str) -> list[str]:
+    """What was said, message by message."""
+    why: dict[str, list[str]] = {}
+    for event in events:
+        if event.kind is Kind.STATUS and event.ref and event.text and _ended_badly(event):
+            why.setdefault(event.ref, []).append(one_line(event.text))
+    return [
+        _message_markdown(event, reader, why.get(event.message_id, []))
+        for event in events
+        if event.kind is Kind.MESSAGE
+    ]
+
+
+def _ended_badly(event: Event) -> bool:
+    return event.status is not None and event.status.is_final and event.status is not Status.DONE
+
+
+def _message_markdown(event: Event, reader: str, why: Sequence[str]) -> str:
     """One message: who and when, then the text set off so that it cannot pose as structure."""
-    lines = [f"**{_speaker(event)}** · {event.at}", ""]
+    lines = [f"**{_speaker(event.sender.id, reader)}** · {event.at}", ""]
     lines += [f"> {line}".rstrip() for line in (event.text or "").splitlines()]
     if event.data is not None:
         body = msgspec.json.format(msgspec.json.encode(event.data), indent=2).decode()
         fence = _FENCE * max(3, _longest_run(body) + 1)
         lines += ["", f"{fence}json", body, fence]
     lines += [f"- file: {file.name} ({file.mime}, {file.size} bytes)" for file in event.files]
-    if event.status is not None and event.status.value != "done":
+    if event.status is not None and event.status is not Status.DONE:
         lines += ["", f"*{event.status.value}*"]
+        lines += [f"> {reason}" for reason in why]
     return "\n".join(lines)
 
 
@@ -73,13 +96,13 @@ def _longest_run(text: str) -> int:
     return longest
 
 
-def _markdown(conversation: Conversation, events: Sequence[Event]) -> str:
+def _markdown(conversation: Conversation, events: Sequence[Event], reader: str) -> str:
     head = f"# {_title(conversation)}\n\nWith {', '.join(conversation.agents)}."
-    messages = [_message_markdown(event) for event in events if event.kind is Kind.MESSAGE]
-    return "\n\n".join([head, *messages]) + "\n"
+    return "\n\n".join([head, *_spoken(events, reader)]) + "\n"
 
 
-def _json(conversation: Conversation, events: Sequence[Event]) -> str:
+def _json(conversation: Conversation, events: Sequence[Event], reader: str) -> str:
+    del reader  # ids as they are
     form = {
         "conversation": conversation.id,
         "title": conversation.title,
@@ -90,18 +113,17 @@ def _json(conversation: Conversation, events: Sequence[Event]) -> str:
     return msgspec.json.format(msgspec.json.encode(form), indent=2).decode() + "\n"
 
 
-def _notebook(conversation: Conversation, events: Sequence[Event]) -> str:
+def _notebook(conversation: Conversation, events: Sequence[Event], reader: str) -> str:
+    said = _spoken(events, reader)
     cells = [_cell("markdown", f"# {_title(conversation)}", 0)]
-    for index, event in enumerate(events, start=1):
-        if event.kind is Kind.MESSAGE:
-            cells.append(_cell("markdown", _message_markdown(event), index))
+    cells += [_cell("markdown", text, index) for index, text in enumerate(said, start=1)]
     agent = (conversation.agents or ["concierge"])[0]
     go_on = (
         "import aios_nb as aios\n\n"
         "node = aios.up()\n"
         f"node.ask({agent!r}, 'and then?', conversation={conversation.id!r})"
     )
-    cells.append(_cell("code", go_on, len(events) + 1))
+    cells.append(_cell("code", go_on, len(said) + 1))
     form = {
         "cells": cells,
         "metadata": {

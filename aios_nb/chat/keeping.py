@@ -172,7 +172,7 @@ class Keeping(Room):
         while more:
             page, more = self.reader.history(conversation, events[-1].seq if events else 0)
             events += page
-        return export(conversation, events, params.format)
+        return export(conversation, events, params.format, principal.id)
 
 
 def _mark(kind: Kind, sender: Sender, params: p.Edit | p.React, text: str) -> Draft:

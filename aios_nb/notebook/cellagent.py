@@ -33,6 +33,16 @@ def offer(shell: Any, session: Session, line: str, cell: str) -> Any:
             f"{name!r} cannot be an agent's name",
             hint="a-z, 0-9, _ and -, starting with a letter or digit, at most 48",
         )
+    try:
+        return _offered(shell, session, name, options, line, cell)
+    except BaseException:
+        _say_which_stays(shell, session, name)
+        raise
+
+
+def _offered(
+    shell: Any, session: Session, name: str, options: dict[str, Any], line: str, cell: str
+) -> Any:
     source = shell.transform_cell(cell)  # its own magics as Python
     # Below a first line, as in the notebook, so that the line numbers of errors are right.
     file = shell.compile.cache(f"%%agent {line}\n{source}", _number(shell), raw_code=source)
@@ -160,6 +170,19 @@ def _say(shell: Any, session: Session, name: str) -> None:
         if not card["about"]:
             said += "; people find it by what it does: --about, or a docstring"
     shell.display_pub.publish(data=note(Note(said)), metadata={})
+
+
+def _say_which_stays(shell: Any, session: Session, name: str) -> None:
+    """A cell that failed changes nothing: what it offered before goes on answering."""
+    from aios_nb.notebook.show.results import Note, note
+
+    node = session.site()
+    if node is None:
+        return
+    with suppress(AiosError):
+        card = node.card(f"{name}@{node.node_id}").card
+        said = f"{name} is not changed: version {card['version']} is still offered"
+        shell.display_pub.publish(data=note(Note(said)), metadata={})
 
 
 def _node(shell: Any, session: Session) -> Any:

@@ -47,7 +47,8 @@ def test_axe_finds_nothing_in_light_in_the_dark_and_on_a_narrow_page(open_notebo
     for nr, line in enumerate(SHOWN[len(PANELS) :], 2 + len(PANELS)):
         named = ".jp-RenderedHTML > div" if line == "%aios history" else ".aios-out"
         shown = book.output(nr).locator(named).first
-        assert shown.evaluate("(node) => node.scrollWidth - node.clientWidth") <= 0
+        # Both are rounded: one pixel is no more than that.
+        assert shown.evaluate("(node) => node.scrollWidth - node.clientWidth") <= 1
     found = book.output(6)
     book.shot("search-phone", found)
     about = found.locator("td").filter(has_text="Adds numbers").last.bounding_box()
@@ -80,7 +81,7 @@ def test_a_wide_table_breaks_no_number_and_a_long_word_does_not_widen_the_page(o
     for nr in (0, 37, 40, 77):  # names and numbers, first and last
         assert cells.nth(nr).evaluate(lines) == 1
     assert cells.nth(78).evaluate("(cell) => cell.clientWidth") < 500
-    assert shown.evaluate("(node) => node.scrollWidth - node.clientWidth") <= 0
+    assert shown.evaluate("(node) => node.scrollWidth - node.clientWidth") <= 1
     book.shot("wide-table", book.output(2))
 
 

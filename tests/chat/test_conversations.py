@@ -10,7 +10,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from aios_nb.errors import InvalidParams, NoSuchAgent
+from aios_nb.errors import AgentFailed, InvalidParams, NoSuchAgent
 from aios_nb.people.messages import Messages
 from tests.sites import Gate, TestSite
 
@@ -417,3 +417,22 @@ def test_exports_read_back(make_site: MakeSite) -> None:
     compile(notebook.cells[-1].source, "cell", "exec")
     with pytest.raises(InvalidParams, match="md, json, ipynb"):
         site.call("chat.export", conversation=conversation, format="exe")
+
+
+def test_an_export_says_who_you_are_and_why_something_failed(make_site: MakeSite) -> None:
+    async def broken(text: str) -> str:
+        raise ValueError("no\n# heading")
+
+    site = make_site(broken)
+    with pytest.raises(AgentFailed):
+        say(site, "hi", agent="broken")
+    conversation = site.call("chat.list")["conversations"][0]["conversation"]
+    form = {
+        name: site.call("chat.export", conversation=conversation, format=name)["text"]
+        for name in ("md", "ipynb")
+    }
+    assert "**you** · " in form["md"]
+    assert "*failed*\n> broken failed: ValueError: no" in form["md"]
+    assert "\n# heading" not in form["md"]
+    cells = nbformat.reads(form["ipynb"], as_version=4).cells
+    assert "broken failed: ValueError" in cells[1].source

@@ -164,6 +164,16 @@ def test_an_error_in_the_cell_is_shown_as_that_of_any_cell(page: Console):
     assert "cellagent.py" not in ran.printed
 
 
+def test_a_cell_that_fails_says_which_version_goes_on_answering(page: Console):
+    page.good("%%agent steady\ndef steady(text): return 'one'")
+    for broken in ("def steady(text) return 'two'", "1 / 0\ndef steady(text): return 'two'"):
+        ran = page.run(f"%%agent steady\n{broken}")
+        assert not ran.ok
+        assert "steady is not changed: version 1 is still offered" in ran.text
+    assert page.good("%aios ask steady x").text == "one"
+    assert "still offered" not in page.run("%%agent never\n1 / 0").text
+
+
 def test_an_agent_offered_while_there_is_no_node_comes_with_the_next(page: Console):
     page.good("%aios down")
     assert "when the node is up" in page.good("%%agent early\ndef early(text): return 'here'").text

@@ -196,6 +196,23 @@ def test_a_restarted_kernel_is_the_same_node_again(bob: Notebook):
     assert bob.value("node.node_id") == before["node_id"]
 
 
+def test_after_a_restart_a_chat_is_there_before_its_agent(
+    open_notebook: Callable[..., Notebook], tmp_path: Path
+):
+    book = open_notebook("again", home=tmp_path / "home")
+    book.run("%load_ext aios_nb")
+    book.run("%%agent parrot\ndef parrot(text): return text + '!'")
+    book.run("chat = %aios chat parrot\nchat.ask('hello')")
+    book.restart()
+    book.run("%load_ext aios_nb")
+    shown = book.run("chat = %aios chat parrot\nchat").shown[0]
+
+    assert "hello!" in shown["text/plain"]
+    book.run("%%agent parrot\ndef parrot(text): return text + '?'")
+    assert book.value("chat.ask('hello')") == "hello?"
+    assert "no such agent: parot" in book.fail("%aios chat parot")
+
+
 def test_a_kernel_that_ends_lets_go_of_port_and_name(alice: Notebook, bob: Notebook):
     info = bob.run_info
     bob.close()

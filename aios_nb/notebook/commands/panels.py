@@ -15,8 +15,6 @@ def chat(call: Call) -> Any:
     from aios_nb.notebook.widgets.chat import AgentChat
 
     node = call.node()
-    if call["agent"]:
-        node.card(call["agent"])  # a wrong name is said here, in one line
     conversation = None
     if call["conversation"]:
         if call["new"]:
