@@ -20,6 +20,11 @@ class Journal(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         self.lines.append(self.format(record))
 
+    def traceback_of(self, named: str) -> str:
+        """The newest line that names it and says where that was; empty when there is none."""
+        kept = reversed(list(self.lines))
+        return next((line for line in kept if named in line and "\nTraceback " in line), "")
+
 
 journal = Journal()
 

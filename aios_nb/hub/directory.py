@@ -285,8 +285,22 @@ class Directory:
         """The error for a name that leads nowhere, with near ones: ours and those of ``more``."""
         names = dict.fromkeys([*(offer.name for offer in self._visible(caller)), *more])
         near = difflib.get_close_matches(ref.partition("@")[0].lower(), names, 3, 0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else "`aios-nb search` looks for one"
+        if caller.is_owner and self._was_ours(ref):
+            hint = "it was offered here before this start: run its cell or file again"
+        elif near:
+            hint = f"did you mean {' or '.join(near)}?"
+        else:
+            hint = "`aios-nb search` looks for one"
         return NoSuchAgent(f"no such agent: {ref[:96]}", hint=hint, near=near)
+
+    def _was_ours(self, ref: str) -> bool:
+        """Whether an earlier life of this node offered it, and it was not withdrawn since."""
+        name, node = read_ref(ref) or ("", None)
+        if not name or (node is not None and not self.node_id.startswith(node)):
+            return False
+        signed = None if name in self._offers else self._stored(name)
+        last = signed.record if signed is not None else None
+        return isinstance(last, AgentRecord) and not last.withdrawn
 
     def _visible(self, caller: Principal) -> list[Offer]:
         return [offer for offer in self._offers.values() if caller.may_call(offer.access)]

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from aios_nb.errors import AiosError
+from aios_nb.errors import AgentFailed, AiosError
+from aios_nb.journal import journal
 from aios_nb.people.wording import NOTEBOOK, in_words
-from aios_nb.richtext import one_line
+from aios_nb.richtext import one_line, plain
 
 _HOOK = "_render_traceback_"
 _RED, _PLAIN = "\x1b[31m", "\x1b[0m"
@@ -44,10 +45,17 @@ def _has_colours(shell: Any) -> bool:
 
 
 def last_traceback(shell: Any) -> str:
-    """Of the last error in a cell, with what led to it; empty when there was none."""
+    """Of the last error in a cell, with what led to it; empty when there was none.
+
+    Of an agent of this node that failed: where in its own lines that was.
+    """
     error = getattr(sys, "last_value", None)
     if error is None:
         return ""
+    if isinstance(error, AgentFailed) and "message_id" in error.data:
+        logged = journal.traceback_of(error.data["message_id"])
+        if logged:
+            return plain(logged)
     trace = getattr(sys, "last_traceback", None) or error.__traceback__
     with _without_echo(error):
         lines = shell.InteractiveTB.structured_traceback(type(error), error, trace)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import expect
 
 from aios_nb.agents.definition import describe
@@ -65,6 +67,10 @@ def test_the_hub_finds_while_one_types_and_opens_a_chat(open_notebook):
     book.shot("hub-chat", hub)
 
 
+NEW = re.compile(r"\bhub-new\b")
+"""Pointed out as somebody who just came."""
+
+
 def test_the_hub_follows_who_comes_and_goes(open_notebook, make_site):
     def greeter(text):
         return "hello, hallo, ciao"
@@ -82,9 +88,10 @@ def test_the_hub_follows_who_comes_and_goes(open_notebook, make_site):
     expect(row).to_contain_text("signed")
     expect(hub).to_contain_text("on 2 nodes")
     expect(rows.filter(has_text="sorter")).to_have_count(0)
+    expect(rows.filter(has_text="echo")).not_to_have_class(NEW)
 
     bob.node.adopt(describe(sorter, about="Sorts what it is given"))
-    expect(rows.filter(has_text="sorter")).to_be_visible()
+    expect(rows.filter(has_text="sorter")).to_have_class(NEW)
     book.shot("hub-light", hub)
     book.dark()
     book.shot("hub-dark", hub)

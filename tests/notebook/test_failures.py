@@ -76,6 +76,15 @@ def test_debug_has_the_traceback(page: Console):
     assert shown.count("Traceback (most recent call last)") == 1
 
 
+def test_debug_has_the_line_of_an_agent_of_yours_that_failed(page: Console):
+    page.good("%%agent wonky\ndef wonky(text):\n    return 1 / 0  # here")
+    assert "ZeroDivisionError" in page.error("%aios ask wonky hello")
+    shown = page.good("%aios debug").text
+    assert "line 3, in wonky" in shown
+    assert "return 1 / 0  # here" in shown
+    assert "aios_nb/" not in shown, "none of our own lines"
+
+
 def test_a_mistake_of_our_own_is_one_line_too_and_debug_shows_where(
     page: Console, monkeypatch: pytest.MonkeyPatch
 ):

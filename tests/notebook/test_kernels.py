@@ -208,6 +208,7 @@ def test_after_a_restart_a_chat_is_there_before_its_agent(
     shown = book.run("chat = %aios chat parrot\nchat").shown[0]
 
     assert "hello!" in shown["text/plain"]
+    assert "run its cell or file again" in book.fail("%aios ask parrot hello")
     book.run("%%agent parrot\ndef parrot(text): return text + '?'")
     assert book.value("chat.ask('hello')") == "hello?"
     assert "no such agent: parot" in book.fail("%aios chat parot")

@@ -104,7 +104,7 @@ def everything(evil: str) -> Iterator[tuple[str, dict[str, Any]]]:
         "Hit": hit,
         "Peers": Peers([Peer(evil, evil, evil, evil, 1.0)]),
         "Callers": Callers([CallerRow(evil, 1, 1.0, evil)]),
-        "Chats": Chats([ChatRow(evil, evil, [evil], None, evil, evil, 1, evil, evil)]),
+        "Chats": Chats([ChatRow(evil, evil, [evil], None, evil, evil, 1, f"x {evil}", evil)]),
         "CardView": CardView(card, None, verified=False, outside=guest),
         "Imports": Imports([guest, Import(evil, evil, evil, evil, evil, signature="valid")]),
         "Import": guest,
@@ -147,6 +147,16 @@ def test_what_strangers_write_is_only_text(evil: str):
 def test_every_face_is_tried_with_every_text():
     tried = {name for name, _ in everything("x")}
     assert {name for _, name in FACES} - tried == {"Rows", "Lines"}
+
+
+def test_a_conversation_of_one_message_says_it_once():
+    def page(title: str, last: str) -> str:
+        chats = Chats([ChatRow("c1", title, ["a@n"], None, "", "", 1, last)])
+        return str(show.made(("aios_nb.rows", "Chats"), chats)["text/html"])
+
+    assert page("add one and two", "add one\nand two").count("add one") == 1
+    assert page("a long beginn…", "a long beginning and more").count("a long") == 1
+    assert "and the end" in page("the beginning", "and the end")
 
 
 def test_a_face_that_fails_leaves_pythons_own(monkeypatch: pytest.MonkeyPatch):

@@ -152,7 +152,8 @@ def _chat_cells(row: ChatRow) -> Sequence[str]:
     by = _by(row)
     opened = "" if by == "you" else f" {dim(f'opened by {by}')}"
     title = f"<b>{esc(row.title[:80] or row.conversation)}</b>{opened}"
-    last = f"<br>{dim(gist(row.last)[:120])}" if row.last else ""
+    is_title = " ".join(row.last.split()).startswith(row.title.removesuffix("…"))
+    last = "" if is_title else f"<br>{dim(gist(row.last)[:120])}"
     name = f"{title}{last}<br>{page.mono(row.conversation)}"
     used = page.keep(dim(moment(row.updated_at)))
     return page.free(name), esc(_with(row)), str(row.messages), used

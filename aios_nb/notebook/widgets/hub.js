@@ -186,7 +186,7 @@ class Hub {
       this.scroll.scrollTop = 0;
       if (!this.picked) this.selected = this.words.trim() ? this.order[0] || null : null;
     }
-    this.paint(moving ? known : null);
+    this.paint(moving && known.size > 0);
   }
 
   /** The same question has another answer by now. Rows do not move under a reader. */
@@ -443,8 +443,8 @@ class Hub {
 
   // Painting ----------------------------------------------------------------------------------
 
-  /** All rows in their order; those that are not in `known` are pointed out for a moment. */
-  paint(known) {
+  /** All rows in their order; with `pointing`, newcomers are pointed out for a moment. */
+  paint(pointing = false) {
     this.wipe.hidden = !this.input.value;
     let place = this.grid.firstChild;
     this.order.forEach((id, nr) => {
@@ -452,7 +452,7 @@ class Hub {
         const part = el("div", { class: "hub-row", role: "row", id: `${this.uid}-${++this.made}` });
         part.addEventListener("click", (event) => event.target.closest("[data-do], .hub-details") || this.select(id, true));
         this.parts.set(id, part);
-        if (known) part.classList.add("hub-new");
+        if (pointing) part.classList.add("hub-new");
       }
       const part = this.parts.get(id);
       part.setAttribute("aria-rowindex", String(this.first + nr + 1));
