@@ -71,7 +71,8 @@ class Flood:
             gate.penalty *= gate.growth
             gate.until = max(gate.until, now + gate.penalty)
         gate.told = True
-        raise flooded(max(1, math.ceil(gate.until - now)))
+        left = round(gate.until - now, 6)  # (now + 20) - now may be a little more than 20
+        raise flooded(max(1, math.ceil(left)))
 
     def _count(self, chat_id: int, limits: Limits) -> None:
         rules: list[tuple[int, float, float]] = [(EVERYWHERE, limits.overall_per_s, 1.0)]
