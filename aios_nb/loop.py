@@ -34,6 +34,16 @@ _POLL_S = 0.5
 """An interrupt that comes just before a wait begins is seen only when the wait ends."""
 
 
+async def beside(work: Callable[..., T], *args: Any) -> T:
+    """What it gives back, from a thread. A cancel waits for its end: nothing of it comes later."""
+    running = asyncio.ensure_future(asyncio.to_thread(work, *args))
+    try:
+        return await asyncio.shield(running)
+    finally:
+        if not running.done():
+            await asyncio.wait([running])
+
+
 class LoopThread:
     """A daemon thread that runs one event loop until ``stop``."""
 

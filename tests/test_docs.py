@@ -432,7 +432,7 @@ def test_rows_have_the_fields_the_page_names():
         "chat.history": envelope.Event,
     }
     for method, shape in shapes.items():
-        inner = re.search(r"\[(\{.*\})\]", described()[method][1])
+        inner = re.search(r"\[(\{.*?\})\]", described()[method][1])
         assert inner
         assert top_level(inner[1]) == set(shape.__struct_fields__), method
     deltas = rows(PROTOCOL, "JSON-RPC")[0][-1]

@@ -15,7 +15,7 @@ import pytest
 
 from aios_nb.current import program
 from aios_nb.errors import UsageError
-from aios_nb.loop import LoopThread
+from aios_nb.loop import LoopThread, beside
 
 
 @pytest.fixture
@@ -60,6 +60,28 @@ def test_a_connection_that_nobody_reads_is_closed_with_the_loop() -> None:
         assert ours.fileno() >= 0  # something is left to send
         thread.stop()
         assert ours.fileno() == -1
+
+
+def test_what_runs_beside_the_loop_is_over_when_its_cancel_is() -> None:
+    begun, go, said = threading.Event(), threading.Event(), []
+
+    def work(word: str) -> str:
+        begun.set()
+        go.wait(30)
+        said.append(word)
+        return word
+
+    async def cancelled() -> None:
+        task = asyncio.create_task(beside(work, "late"))
+        await asyncio.to_thread(begun.wait, 30)
+        task.cancel()
+        asyncio.get_running_loop().call_later(0.01, go.set)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert said == ["late"]
+        assert await beside(work, "now") == "now"
+
+    asyncio.run(cancelled())
 
 
 def test_who_has_little_time_serves_nobody_meanwhile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ from aios_nb.envelope import Event, Kind, Status
 from aios_nb.errors import InvalidParams
 from aios_nb.richtext import one_line
 
+NAME_CHARS = 48
+"""Of a file that is downloaded."""
 _FENCE = "`"
 
 
@@ -28,7 +31,7 @@ def export(
         raise InvalidParams(f"no such form: {form[:20]}", hint="one of md, json, ipynb")
     make, mime = makers[form]
     return {
-        "name": f"{conversation.id}.{form}",
+        "name": f"{_slug(conversation.title) or conversation.id}.{form}",
         "mime": mime,
         "text": make(conversation, _edited(events), reader),
     }
@@ -47,6 +50,11 @@ def _edited(events: Sequence[Event]) -> list[Event]:
 
 def _title(conversation: Conversation) -> str:
     return " ".join((conversation.title or f"Conversation {conversation.id}").split())
+
+
+def _slug(title: str) -> str:
+    """Words of it that every system takes for a file's name."""
+    return re.sub(r"\W+", "-", title.lower()).strip("-_")[:NAME_CHARS]
 
 
 def _speaker(who: str, reader: str) -> str:

@@ -144,9 +144,21 @@ class Keeping(Room):
         return {"conversations": self.reader.listing(principal, params.limit, params.before)}
 
     def history(self, principal: Principal, params: p.History) -> dict[str, Any]:
-        """A page of it; ``more`` says that there is another one behind the last row."""
+        """A page of it; ``more`` says that there is another one behind the last row.
+
+        ``running`` is what is under way, whoever asked for it.
+        """
         conversation = self.log.visible(params.conversation, principal)
         events, more = self.reader.history(conversation, params.after, params.limit)
+        running = [
+            {
+                "message_id": run.task.message_id,
+                "reply_id": run.task.reply_id,
+                "agent": run.task.agent,
+                "status": run.status,
+            }
+            for run in self.exchange.runs_in(conversation)
+        ]
         return {
             "conversation": conversation.id,
             "title": conversation.title,
@@ -154,6 +166,7 @@ class Keeping(Room):
             "members": sorted(conversation.members),
             "messages": events,
             "more": more,
+            "running": running,
         }
 
     def watch(self, principal: Principal, params: p.Watch) -> Notices:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from aios_nb.current import program
 from aios_nb.envelope import NAME
 from aios_nb.errors import AiosError, UsageError
 from aios_nb.notebook.filling import filling, variables
@@ -33,10 +34,11 @@ def offer(shell: Any, session: Session, line: str, cell: str) -> Any:
             f"{name!r} cannot be an agent's name",
             hint="a-z, 0-9, _ and -, starting with a letter or digit, at most 48",
         )
+    before = program.declared.get(name)
     try:
         return _offered(shell, session, name, options, line, cell)
     except BaseException:
-        _say_which_stays(shell, session, name)
+        _say_what_stands(shell, session, name, changed=program.declared.get(name) is not before)
         raise
 
 
@@ -172,16 +174,18 @@ def _say(shell: Any, session: Session, name: str) -> None:
     shell.display_pub.publish(data=note(Note(said)), metadata={})
 
 
-def _say_which_stays(shell: Any, session: Session, name: str) -> None:
-    """A cell that failed changes nothing: what it offered before goes on answering."""
+def _say_what_stands(shell: Any, session: Session, name: str, *, changed: bool) -> None:
+    """What answers though the cell failed: as before, or what an ``@agent`` in it offered."""
     from aios_nb.notebook.show.results import Note, note
 
     node = session.site()
     if node is None:
         return
     with suppress(AiosError):
-        card = node.card(f"{name}@{node.node_id}").card
-        said = f"{name} is not changed: version {card['version']} is still offered"
+        version = node.card(f"{name}@{node.node_id}").card["version"]
+        said = f"{name} is not changed: version {version} is still offered"
+        if changed:
+            said = f"{name} is offered all the same: version {version}"
         shell.display_pub.publish(data=note(Note(said)), metadata={})
 
 

@@ -173,6 +173,14 @@ def test_a_cell_that_fails_says_which_version_goes_on_answering(page: Console):
     assert page.good("%aios ask steady x").text == "one"
     assert "still offered" not in page.run("%%agent never\n1 / 0").text
 
+    own = (
+        "%%agent steady\nimport aios_nb as aios\n@aios.agent\ndef steady(text): return 'two'\n1 / 0"
+    )
+    ran = page.run(own)
+    assert not ran.ok
+    assert "steady is offered all the same: version 2" in ran.text
+    assert page.good("%aios ask steady x").text == "two"
+
 
 def test_an_agent_offered_while_there_is_no_node_comes_with_the_next(page: Console):
     page.good("%aios down")

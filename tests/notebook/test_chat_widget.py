@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from aios_nb import richtext
+from aios_nb.access import Caller, Principal
 from aios_nb.agents.definition import Definition, describe
+from aios_nb.client.local import LocalClient
 from aios_nb.errors import AgentFailed, InvalidParams, NoSuchAgent
 from aios_nb.notebook.widgets import showing
 from aios_nb.notebook.widgets.chat import SAVED_BYTES, AgentChat
 from aios_nb.notebook.widgets.contents import data_view
-from aios_nb.notebook.widgets.following import PAGE
+from aios_nb.notebook.widgets.following import PAGE, SETTLE_S
 from aios_nb.notebook.widgets.showing import Showing
 from aios_nb.notebook.widgets.transcript import Transcript
 from aios_nb.parts import File
@@ -46,9 +48,6 @@ class Page:
             self.items = {item["id"]: item for item in message["items"]}
         elif kind == "items":
             self.items |= {item["id"]: item for item in message["items"]}
-        elif kind == "gone":
-            for one in message["ids"]:
-                self.items.pop(one, None)
         elif kind == "grow":
             item = self.items[message["id"]]
             item["blocks"] = [*item.get("blocks", [])[: message["keep"]], *message["blocks"]]
@@ -337,7 +336,36 @@ def test_what_is_asked_elsewhere_is_shown_as_it_is_written(open_chat: Open, site
     assert chat.item(text="alone")["to"] == ["upper"]
     site.start("chat.send", agent="forever", text="go", **here)
     chat.until(lambda page: "on and on" in str([i for i in page.items.values() if i.get("status")]))
+    third = open_chat("spell")  # whose first agent is not the one that answers
+    for window in (chat, third):
+        assert window.item(status="runs")["who"]["name"] == "forever"
+        assert window.item(text="go")["to"] == ["forever"]
     chat.say("stop")
+    chat.until(lambda page: page.head["busy"] == [])
+
+
+def test_of_what_another_caller_asked_one_sees_who_is_at_it(
+    open_chat: Open, site: TestSite
+) -> None:
+    chat = open_chat("upper")
+    chat.write("one")
+    chat.answered("ONE")
+    owner = site.node.client
+    bridge = Principal(Caller.TOKEN, "token:1", "tg:")
+    phone = LocalClient(owner._dispatcher, bridge, owner.node_id, owner.name)
+    here = {"conversation": chat.conversation}
+    site.call("chat.join", who="tg:1:2", **here)
+    asked = {"text": "@forever go", "sender": "tg:1:2", "message_id": "m-tg", **here}
+    site.node.run(lambda: phone.call("chat.post", **asked))
+    item = chat.item(re="m-tg", status="runs")
+    assert item["who"]["name"] == "forever"
+    mine = chat.write("@forever me too")
+    chat.item(re=mine, status="waits")
+    chat.say("stop")
+    chat.item(re=mine, status="cancelled")
+    chat.say("stop")
+    assert chat.hears("error")["text"] == "only who asked can stop this"
+    site.node.run(lambda: phone.call("chat.cancel", message_id="m-tg"))
     chat.until(lambda page: page.head["busy"] == [])
 
 
@@ -498,6 +526,12 @@ def test_an_agent_that_asks_back_is_answered(open_chat: Open) -> None:
     chat.say("answer", id="a-2", reply=writing["id"], question="q-none", text="late")
     assert chat.hears("refused")["id"] == "a-2"
 
+    chat.write("again")
+    chat.item(kind="asks", re="m-2")
+    chat.say("stop")
+    chat.item(re="m-2", status="cancelled")
+    assert [item.get("kind", "") for item in chat.page.sorted()[-2:]] == ["asks", ""]
+
 
 def test_failed_stopped_and_reworded_messages_are_marked_for_good(open_chat: Open) -> None:
     chat = open_chat("moody")
@@ -558,6 +592,27 @@ def test_python_speaks_in_the_same_conversation(open_chat: Open, site: TestSite)
     plain = chat._repr_mimebundle_()[0]["text/plain"]
     assert "you → moody" in plain
     assert "failed: ValueError: not today" in plain
+
+
+def test_an_interrupted_question_is_stopped_and_no_other(open_chat: Open, site: TestSite) -> None:
+    chat = open_chat("forever")
+    chat.write("typed")
+    chat.item(re="m-1", status="runs")
+
+    async def interrupted() -> None:
+        asking = asyncio.ensure_future(chat.ask_async("@asker hi"))
+        slow = asyncio.ensure_future(chat.ask_async("@spell " + "x" * 100_000))
+        await asking
+        slow.cancel()
+        async with asyncio.timeout(SETTLE_S / 2):  # it does not wait for what never comes
+            with pytest.raises(asyncio.CancelledError):
+                await slow
+
+    asyncio.run(interrupted())
+    chat.item(status="cancelled")
+    assert chat.item(re="m-1")["status"] == "runs"
+    assert chat.item(kind="asks")["question"]
+    chat.say("stop")
 
 
 # Files and data -------------------------------------------------------------------------------
@@ -642,6 +697,7 @@ def test_a_long_conversation_is_read_from_its_end(open_chat: Open, site: TestSit
     chat.until(lambda page: len(page.items) == 2 * PAGE + 2 and not page.head["earlier"])
     assert [item["text"].split()[0] for item in chat.page.sorted()[:4]] == ["0", "0", "1", "1"]
     assert chat.page.sorted()[-1]["id"] == running["id"]
+    assert chat.item(id="m-go")["blocks"] == [["lines", {}, [["at", {}, ["@forever"]], " go"]]]
     chat.say("stop")
     chat.item(id=running["id"], status="cancelled")
 
@@ -685,11 +741,72 @@ def test_conversations_are_listed_opened_exported_and_deleted(
     chat.until(lambda page: page.said() == [("you", "one"), ("upper", "ONE")])
     chat.say("export", form="json")
     made = chat.hears("export")
+    assert made["name"] == "chat-with-upper.json"
     assert (made["mime"], b'"ONE"' in made["bytes"][0]) == ("application/json", True)
     chat.say("delete", conversation=first, listed=True)
     assert len(chat.hears("chats")["rows"]) == 1
     chat.until(lambda page: not page.items)
     assert open_chat("upper").page.said() == [("you", "two"), ("upper", "TWO")]
+
+
+def test_of_two_that_are_opened_the_last_one_stays(open_chat: Open, site: TestSite) -> None:
+    chat = open_chat("upper")
+    found = []
+    for text in ("one", "two"):
+        chat.say("new")
+        chat.write(text)
+        chat.answered(text.upper())
+        found.append(chat.conversation)
+    assert chat.talk is not None
+    talk, call = chat.talk, chat.talk.client.call
+    held, slow = threading.Event(), asyncio.Event()
+
+    async def slowly(method: str, **params: Any) -> Any:
+        if method == "chat.history" and params["conversation"] == found[0]:
+            held.set()
+            await slow.wait()
+        return await call(method, **params)
+
+    talk.here._client = Slow(talk.client, slowly)
+    chat.say("open", conversation=found[0])
+    assert held.wait(CEILING_S)
+    chat.say("open", conversation=found[1])
+    chat.until(lambda page: page.head["conversation"] == found[1])
+    site.node.run(lambda: woken(slow))
+    chat.say("complete", typed="x")
+    chat.hears("complete")
+    assert chat.page.head["conversation"] == found[1]
+
+
+class Slow:
+    """A client one of whose calls takes its time."""
+
+    def __init__(self, client: Any, call: Any) -> None:
+        self._client = client
+        self.call = call
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+
+async def woken(event: asyncio.Event) -> None:
+    event.set()
+    await asyncio.sleep(0.05)
+
+
+def test_a_conversation_that_was_deleted_elsewhere_makes_room_for_a_new_one(
+    open_chat: Open, site: TestSite
+) -> None:
+    chat = open_chat("upper")
+    chat.write("one")
+    chat.answered("ONE")
+    site.call("chat.delete", conversation=chat.conversation)
+    lost = chat.write("two")
+    refused = chat.hears("refused")
+    assert (refused["id"], refused["text"]) == (lost, "this conversation was deleted elsewhere")
+    chat.until(lambda page: page.head["conversation"] is None)
+    chat.write("two", id=lost)
+    chat.answered("TWO")
 
 
 # The node -------------------------------------------------------------------------------------
@@ -713,7 +830,7 @@ def test_a_chat_outlives_its_node(open_chat: Open, make_site: Make, tmp_path: An
     assert chat.conversation == kept
     chat.write("lost")
     chat.hears("offline")
-    assert "AgentChat" not in chat._repr_mimebundle_()[0]["text/plain"]
+    assert "ONE" in chat._repr_mimebundle_()[0]["text/plain"]
 
     chat.host.turn(make_site(*agents(), name="short").node)
     cut = chat.item(id=running["id"], status="interrupted")

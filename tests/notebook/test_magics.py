@@ -316,6 +316,8 @@ def test_doctor_log_and_help(page: Console, monkeypatch: pytest.MonkeyPatch):
     assert "search WORDS [-n N]" in page.good("%aios help").text
     assert "--deadline" in page.good("%aios help ask").text
     assert "--access" in page.good("%aios help %%agent").text
+    monkeypatch.setattr("aios_nb.people.checks.machine.machine", lambda: 1 / 0)
+    assert "ZeroDivisionError" in page.error("%aios doctor")
 
 
 def test_that_no_bot_is_bridged_is_a_status_and_no_error(

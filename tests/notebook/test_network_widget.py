@@ -87,6 +87,14 @@ def test_a_node_stays_where_it_is_while_others_come_and_go():
     assert after[peer(100)["node_id"]] == before[rows[3]["node_id"]], "a free place is taken first"
 
 
+def test_of_a_few_nobody_moves_when_one_leaves():
+    layout = graph.Layout()
+    rows = [peer(n) for n in range(3)]
+    before = layout.place(rows)
+    del before[rows.pop(0)["node_id"]]
+    assert layout.place(rows) == before
+
+
 def test_one_that_gets_a_link_goes_to_the_middle_and_the_others_hardly_turn():
     layout = graph.Layout()
     rows = [peer(n, link=n < 2) for n in range(10)]

@@ -23,7 +23,7 @@ _LINES = 30
 def doctor(call: Call) -> Checkup:
     """What works on this machine, in this notebook and from outside, and how to mend the rest."""
     import asyncio
-    import threading
+    from concurrent.futures import ThreadPoolExecutor
 
     from aios_nb.home import Home
     from aios_nb.people.checks.bridges import bridges
@@ -34,21 +34,21 @@ def doctor(call: Call) -> Checkup:
 
     site = call.session.site()
     home = Home(getattr(getattr(site, "settings", None), "home", None))
-    found: list[Check] = []
 
     async def near_and_far() -> list[Check]:
         run = getattr(site, "run_info", None)
         return [*await nodes(home), *(await interop(run) if run is not None else ())]
 
-    def look() -> None:  # with a loop of its own: the kernel's is running
+    def look() -> list[Check]:  # with a loop of its own: the kernel's is running
         near = [*_notebook(call), *machine(), *storage(home), *bridges(home)]
-        found.extend([*near, *asyncio.run(near_and_far())])
+        return [*near, *asyncio.run(near_and_far())]
 
-    with waiting(cell_of(call.shell), "looking around"):
-        looking = threading.Thread(target=look, name="aios-doctor", daemon=True)
-        looking.start()
-        looking.join()
-    return Checkup(found)
+    beside = ThreadPoolExecutor(1, "aios-doctor")
+    try:
+        with waiting(cell_of(call.shell), "looking around"):
+            return Checkup(beside.submit(look).result())
+    finally:
+        beside.shutdown(wait=False)
 
 
 def _notebook(call: Call) -> Iterator[Check]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Self
 
+from aios_nb.loop import beside
 from aios_nb.notebook.show import page
 from aios_nb.notebook.show.live import Display, TerminalLine, has_page
 from aios_nb.notebook.show.page import Bundle, dim, esc
@@ -99,7 +100,7 @@ class Patience:
         await asyncio.sleep(AFTER_S)
         while True:
             self._shown = True
-            await asyncio.to_thread(self._cell.show, self._doing, self._since, self._note)
+            await beside(self._cell.show, self._doing, self._since, self._note)
             await asyncio.sleep(STEP_S)
 
 

@@ -12,6 +12,7 @@ import time
 from contextlib import suppress
 from typing import Any, Protocol
 
+from aios_nb.loop import beside
 from aios_nb.notebook.show import page, progress
 from aios_nb.notebook.show import reply as face
 from aios_nb.notebook.show.agents import spoken
@@ -78,7 +79,7 @@ class PageStage:
             silent = now - max(self._since, self._looked) >= SAY_AFTER_S
             if self._fresh or silent:
                 self._looked = now
-                sent = await asyncio.to_thread(self._update)
+                sent = await beside(self._update)
                 pause = max(LOOK_S, sent / BYTES_PER_S)
 
     def finish(self, reply: Reply) -> None:
@@ -141,7 +142,7 @@ class TerminalStage:
     async def play(self) -> None:
         while True:
             await asyncio.sleep(LOOK_S)
-            await asyncio.to_thread(self._update)
+            await beside(self._update)
 
     def _update(self) -> None:
         fresh, self._fresh = "".join(self._fresh), []

@@ -13,6 +13,7 @@ import msgspec
 
 from aios_nb import parts
 from aios_nb.client import put_file
+from aios_nb.envelope import new_id
 from aios_nb.errors import AiosError, InvalidParams, NoSuchAgent, NotRunning, UsageError
 from aios_nb.notebook.kernel import unbound
 from aios_nb.notebook.widgets.items import as_plain
@@ -20,7 +21,7 @@ from aios_nb.notebook.widgets.panel import Host, Panel, asset
 from aios_nb.notebook.widgets.requests import Requests
 from aios_nb.notebook.widgets.showing import Showing
 from aios_nb.notebook.widgets.talk import DEADLINE_S, Talk
-from aios_nb.site import Reply, Site
+from aios_nb.site import Reply, Site, cancel
 
 START_S = 5.0
 """How long a new chat waits for its conversation to be read, and a question for the node."""
@@ -143,13 +144,16 @@ class AgentChat(Panel):
     async def _said(
         self, site: Site, talk: Talk, text: str, refs: Sequence[Any], deadline_s: float
     ) -> Reply:
-        replies = await talk.send(text, files=refs, deadline_s=deadline_s)
-        if not replies:
-            raise UsageError("nobody is there to answer", hint="name an agent: @name …")
+        message_id = new_id("m")
         try:
+            replies = await talk.send(
+                text, message_id=message_id, files=refs, deadline_s=deadline_s
+            )
+            if not replies:
+                raise UsageError("nobody is there to answer", hint="name an agent: @name …")
             results = [await self._result(talk, reply["reply_id"]) for reply in replies]
         except asyncio.CancelledError:
-            await asyncio.shield(talk.stop())
+            await asyncio.shield(cancel(talk.client, message_id))
             raise
         return Reply.made(results[0], replies[0]["agent"], site)
 
@@ -157,9 +161,12 @@ class AgentChat(Panel):
         flow = talk.client.notices("chat.stream", message_id=reply_id, offset=0)
         try:
             result: dict[str, Any] = await flow.result()
+        except AiosError:
+            await talk.here.settled(reply_id)
+            raise
         finally:
             flow.close()
-            await talk.here.settled(reply_id)
+        await talk.here.settled(reply_id)
         return result
 
     def _site(self) -> Site:
@@ -199,6 +206,7 @@ class AgentChat(Panel):
                 changed=self._changed,
             )
             self._told_head = b""
+            self._saving = None  # a timer of the last node's loop went with it
             self.work(talk.start())
         return talk
 

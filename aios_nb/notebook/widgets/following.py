@@ -6,7 +6,8 @@ What there is to show is in ``transcript``. Lives on the node's loop, over a ``S
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from aios_nb.bell import Bell
@@ -52,32 +53,45 @@ class Following:
         """Messages that were sent from here: who sends them listens to the replies."""
         self._errands = Errands()
         self._news = Bell()
+        self._turn = 0
+        """Counts where to one has turned: the last one counts, however long it takes to read."""
 
     # Coming and going --------------------------------------------------------------------------
 
     async def enter(self, conversation: str) -> None:
-        """Read the end of it and follow it from there."""
+        """Read the end of it and follow it from there, unless it is left again meanwhile."""
+        self._turn += 1
+        turn = self._turn
         flow = self._client.notices("chat.watch", conversation=conversation)
-        last = (await flow.result())["seq"]
-        page, rows = await self._read(conversation, max(0, last - PAGE), last)
+        try:
+            last = (await flow.result())["seq"]
+            page, rows = await self._read(conversation, max(0, last - PAGE), last)
+        except BaseException:
+            flow.close()
+            raise
+        if turn != self._turn:
+            flow.close()
+            return
         self.leave()
         self.conversation, self.title, self.agents = conversation, page["title"], page["agents"]
         self.transcript.default = self.agents[0] if self.agents else ""
         for row in rows:
             self.transcript.take(row)
         self.has_earlier = bool(rows) and rows[0]["seq"] > 1
-        for row in self.transcript.under_way():
-            self._errands.run(self._attach(row))
+        shown = {row["message_id"] for row in rows}
+        self._listen_to(run for run in page["running"] if run["message_id"] in shown)
 
         async def follow() -> None:
-            async for row in flow:
-                self._take(row)
+            with contextlib.closing(flow):
+                async for row in flow:
+                    self._take(row)
 
         self._errands.run(follow())
         self.changed()
 
     def leave(self) -> None:
         """Follow nothing; what runs, runs on."""
+        self._turn += 1
         self._errands.drop()
         self.conversation, self.title, self.agents = None, "", []
         self.transcript = Transcript(self._me, self._node_name)
@@ -124,11 +138,11 @@ class Following:
 
     async def _parse(self, item_id: str) -> None:
         """A long text, beside the loop."""
-        transcript = self.transcript
-        item = transcript.items.get(item_id)
+        item = self.transcript.items.get(item_id)
         if item is not None:
             text = item.text
-            transcript.parsed(item_id, text, await asyncio.to_thread(said_by_agent, text))
+            blocks = await asyncio.to_thread(said_by_agent, text)
+            self.transcript.parsed(item_id, text, blocks)  # earlier rows may have come before it
             self.changed()
 
     # What comes in -----------------------------------------------------------------------------
@@ -143,47 +157,20 @@ class Following:
         self.changed()
 
     async def _attach(self, row: dict[str, Any]) -> None:
-        """Listen to the replies to a message that was not sent from here.
-
-        A repeat of it starts nothing and names its replies. One that was sent to a single agent,
-        or by another caller, cannot be repeated: the first can be listened to all the same.
-        """
-        message_id, waits = row["message_id"], row["status"] == "accepted"
+        """Listen to the replies to a message that was not sent from here."""
+        conversation, message_id = row["conversation"], row["message_id"]
         try:
-            posted = await self._client.call(
-                "chat.post",
-                conversation=row["conversation"],
-                text=row["text"],
-                files=row["files"],
-                message_id=message_id,
+            page = await self._client.call(
+                "chat.history", conversation=conversation, after=row["seq"] - 1, limit=1
             )
         except RpcError:
-            self.transcript.stand_in(message_id, row["at"])
-            self.changed()
-            await self._listen_to_one(message_id)
-        else:
-            for reply in posted["replies"]:
-                self.listen(message_id, reply["agent"], reply["reply_id"], waits=waits)
+            return  # it was deleted
+        self._listen_to(run for run in page["running"] if run["message_id"] == message_id)
 
-    async def _listen_to_one(self, message_id: str) -> None:
-        """The same without knowing who answers: the log says it at the end."""
-        transcript = self.transcript
-        flow = self._client.notices("chat.stream", message_id=message_id, offset=0)
-        writing: Writing | None = None
-        try:
-            async for delta in flow:
-                reply_id = delta["reply_id"]
-                if writing is None and delta["text"]:
-                    agent = transcript.default
-                    writing = transcript.begin(message_id, agent, reply_id, now_iso(), waits=False)
-                    if writing is None:
-                        return  # somebody else listens already
-                transcript.write(reply_id, delta["text"], delta.get("progress"))
-                self.changed()
-        except RpcError:
-            return  # not ours to hear, or it failed: its rows will tell
-        finally:
-            flow.close()
+    def _listen_to(self, running: Iterable[dict[str, Any]]) -> None:
+        for run in running:
+            waits = run["status"] == "accepted"
+            self.listen(run["message_id"], run["agent"], run["reply_id"], waits=waits)
 
     def listen(self, message_id: str, agent: str, reply_id: str, *, waits: bool = False) -> None:
         """Show a reply while it is written. ``waits``: it has not begun, for all one knows."""
@@ -206,7 +193,7 @@ class Following:
                     self.changed()
                 result = await flow.result()
             except RpcError:
-                return  # why is in the log
+                return  # why is in the log, or another caller asked and the log will tell
             finally:
                 flow.close()
             if result["status"] != "input_required":

@@ -108,7 +108,8 @@ class Layout:
     def _settle(self, zone: int, present: Sequence[str]) -> None:
         before, here = self._slots[zone], frozenset(present)
         kept = {node_id: slot for node_id, slot in before.items() if node_id in here}
-        if 2 * len(present) < self._rooms[zone] and len(present) < len(before):
+        roomy = self._rooms[zone] > _ROOMS[0] and 2 * len(present) < self._rooms[zone]
+        if roomy and len(present) < len(before):
             kept = {
                 node_id: slot for slot, node_id in enumerate(sorted(kept, key=kept.__getitem__))
             }

@@ -127,6 +127,8 @@ class AgentHub(Panel):
                     making.add_done_callback(_close_made)
                     raise
             self._chats[agent] = chat
+            if self.resting:  # since it was asked for
+                chat.rest()
             while len(self._chats) > CHATS_MAX:
                 oldest = next(iter(self._chats))
                 self._chats.pop(oldest).close()

@@ -101,7 +101,7 @@ class Showing:
 
     def changed(self) -> None:
         """There is something new; on the node's loop."""
-        self._talk = self._chat.talk
+        self._talk = self._chat.talk or self._talk  # a stopped node's last rows come after it went
         self._version += 1
         self._soon()
 

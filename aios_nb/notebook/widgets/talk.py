@@ -212,15 +212,35 @@ class Talk:
             }
             # It stays among ours: the log may tell of it only after the call has been answered.
             self.here.sent.add(message_id)
-            if agent is None:
-                replies = (await self.client.call("chat.post", **given))["replies"]
-            else:
-                sent = await self.client.call("chat.send", agent=agent, wait=False, **given)
-                replies = [{"agent": agent, "reply_id": sent["reply_id"]}]
+            try:
+                replies = await self._given(agent, given)
+            except InvalidParams as error:
+                if await self._was_deleted(conversation):
+                    said = "this conversation was deleted elsewhere"
+                    raise UsageError(said, hint="send it again: a new one begins") from error
+                raise
         if self.here.conversation == conversation:
             for reply in replies:
                 self.here.listen(message_id, reply["agent"], reply["reply_id"])
         return [{**reply, "message_id": message_id} for reply in replies]
+
+    async def _given(self, agent: str | None, given: dict[str, Any]) -> list[dict[str, str]]:
+        """To that agent, or to those whom the text names: who replies, and under which id."""
+        if agent is None:
+            posted: list[dict[str, str]] = (await self.client.call("chat.post", **given))["replies"]
+            return posted
+        sent = await self.client.call("chat.send", agent=agent, wait=False, **given)
+        return [{"agent": agent, "reply_id": sent["reply_id"]}]
+
+    async def _was_deleted(self, conversation: str) -> bool:
+        """Whether it is gone; a new one begins here then."""
+        try:
+            await self.client.call("chat.history", conversation=conversation, limit=1)
+        except InvalidParams:
+            if self.here.conversation == conversation:
+                await self.fresh()
+            return True
+        return False
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:
@@ -335,15 +355,18 @@ class Talk:
         )
 
     async def stop(self) -> None:
-        """Stop every agent that is at work here."""
-        for writing in list(self.here.transcript.writing.values()):
-            item = writing.item
-            stands_in = item.id.startswith(item.re)
+        """Stop every agent that is at work here, as far as it was asked by who may stop it."""
+        refused: InvalidParams | None = None
+        at_work = list(self.here.transcript.writing.values())
+        stopped = 0
+        for writing in at_work:
             try:
-                named = item.re if stands_in else item.id
-                await self.client.call("chat.cancel", message_id=named)
+                await self.client.call("chat.cancel", message_id=writing.item.id)
+                stopped += 1
             except InvalidParams as error:
-                raise UsageError("only who asked can stop this") from error
+                refused = error
+        if refused is not None and not stopped:
+            raise UsageError("only who asked can stop this") from refused
 
     # The conversation as a thing ---------------------------------------------------------------
 
@@ -421,8 +444,7 @@ class Talk:
         if asks is not None:
             head["asks"] = {"reply": asks.reply, "question": asks.question, "who": asks.who.name}
         if self.problem is not None:
-            near = self.problem.data["near"] if isinstance(self.problem, NoSuchAgent) else []
             said = one_line(what(self.problem))
             hint = one_line(typed(self.problem.hint or "", NOTEBOOK))
-            head["problem"] = {"text": said, "hint": hint, "near": near}
+            head["problem"] = {"text": said, "hint": hint}
         return head

@@ -55,7 +55,6 @@ class Transcript:
         self._told_by: dict[str, str] = {}
         """Of a reply that failed without a word: by the id of the row that says so."""
         self._touched: dict[str, None] = {}
-        self._gone: set[str] = set()
         self.unparsed: set[str] = set()
         """Items whose text is too long to be parsed at once."""
 
@@ -86,6 +85,7 @@ class Transcript:
         for reply_id, writing in self.writing.items():
             whole.writing[reply_id] = writing
             whole._put(writing.item)
+            whole._say_to(writing.item.re, writing.item.who.id)
         return whole
 
     def _fold(self, row: dict[str, Any], known: Item | None = None) -> None:
@@ -144,7 +144,6 @@ class Transcript:
         written = self.writing.pop(item.id, None)
         if written is not None and item.blocks is None:
             item.blocks = written.item.blocks  # until the whole of it is parsed
-        self._drop_stand_in(ref)
 
     def _asked(self, request: str, row: dict[str, Any]) -> None:
         """What is written in answer to this stands below it."""
@@ -165,6 +164,9 @@ class Transcript:
         elif status == "input_required":
             item = self._item(row, row["message_id"], kind="asks", text=plain(row["text"]))
             item.re, item.reply, item.question = ref, reply_id, data.get("question", "")
+            asked = self._after.get(ref)
+            if asked is not None:  # what comes of it stands below the question
+                self._after[ref] = (row["seq"], asked[1])
             if reply_id in self.writing:
                 self.writing[reply_id].item.status = "asks"
                 self._touch(reply_id)
@@ -180,7 +182,6 @@ class Transcript:
             if item.kind == "asks" and item.reply == reply_id:
                 self._answered(item.question)
         self.writing.pop(reply_id, None)
-        self._drop_stand_in(ref)
         self._told_by[row["message_id"]] = reply_id
         said = self.items.get(reply_id)
         if said is None or said.status in _AT_WORK:
@@ -205,15 +206,10 @@ class Transcript:
 
     # What is under way -------------------------------------------------------------------------
 
-    def under_way(self) -> list[dict[str, Any]]:
-        """The requests that were not answered yet when their rows came."""
-        return [row for row in self.rows if is_under_way(row)]
-
     def begin(self, ref: str, agent: str, reply_id: str, at: str, *, waits: bool) -> Writing | None:
         """That agent answers that message from now on; None if that is known already."""
         if reply_id in self.items:
             return None
-        self._drop_stand_in(ref)
         self._say_to(ref, agent)
         asked = self._after.get(ref, (1 << 52, at))
         who = self.who({"id": agent, "type": "agent"})
@@ -229,11 +225,6 @@ class Transcript:
         if row is not None and row["status"] != "accepted":
             return False
         return any(writing.item.who.id == agent for writing in self.writing.values())
-
-    def stand_in(self, ref: str, at: str) -> None:
-        """Somebody answers that message, and nothing more is known until it is there."""
-        if self.default and not any(item.re == ref for item in self.items.values()):
-            self.begin(ref, self.default, _stand_in(ref), at, waits=False)
 
     def write(self, reply_id: str, text: str, progress: str | None) -> None:
         """A piece of a reply, and how far its agent says it has come."""
@@ -282,9 +273,6 @@ class Transcript:
     def news(self) -> tuple[list[dict[str, Any]], bool]:
         """Messages that bring a page up to date; and whether more is ready, for a little later."""
         messages: list[dict[str, Any]] = []
-        if self._gone:
-            messages.append({"type": "gone", "ids": sorted(self._gone)})
-            self._gone.clear()
         if self._touched:
             touched = [self.items[one] for one in self._touched if one in self.items]
             messages.append({"type": "items", "items": [as_plain(item) for item in touched]})
@@ -301,7 +289,6 @@ class Transcript:
     def whole(self) -> list[Item]:
         """All items in order, as they were last shown; a page that gets them is up to date."""
         self._touched.clear()
-        self._gone.clear()
         return self.sorted()
 
     def sorted(self) -> list[Item]:
@@ -346,7 +333,6 @@ class Transcript:
 
     def _put(self, item: Item) -> None:
         self.items[item.id] = item
-        self._gone.discard(item.id)
         self._touch(item.id)
 
     def _touch(self, item_id: str) -> None:
@@ -396,12 +382,6 @@ class Transcript:
                 item.question = ""
                 self._touch(item.id)
 
-    def _drop_stand_in(self, ref: str) -> None:
-        if self.writing.pop(_stand_in(ref), None) is not None:
-            del self.items[_stand_in(ref)]
-            self._touched.pop(_stand_in(ref), None)
-            self._gone.add(_stand_in(ref))
-
 
 def is_under_way(row: Mapping[str, Any]) -> bool:
     """Whether this is a request that is not answered yet."""
@@ -412,10 +392,6 @@ def is_under_way(row: Mapping[str, Any]) -> bool:
 def is_agent(who: str) -> bool:
     """And not a person, such as ``owner@NODEID`` or ``tg:1:2``."""
     return "@" in who and ":" not in who and not who.startswith("owner@")
-
-
-def _stand_in(ref: str) -> str:
-    return f"{ref}…"
 
 
 def _seconds(begun: str, ended: str) -> float | None:
