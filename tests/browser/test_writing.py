@@ -195,6 +195,16 @@ def test_who_is_meant_and_where_the_keyboard_is(open_notebook):
     expect(chat.message).to_be_focused()
     chat.ended("slow", "cancelled")
 
+    # What was to be edited stays behind in its conversation; the text is still one's own.
+    keys.press("ArrowUp")
+    expect(chat.button("Send again")).to_be_visible()
+    chat.root.get_by_role("button", name="More").click()
+    chat.root.get_by_role("menuitem", name="New conversation").click()
+    expect(chat.articles).to_have_count(0)
+    expect(chat.button("Send")).to_be_visible()
+    chat.say("@parrot anew")
+    chat.ended("parrot")
+
 
 def test_a_chat_stays_as_high_as_it_is_while_somebody_writes(open_notebook):
     book = open_notebook(LOAD, AGENTS, MORE, "%aios chat parrot")

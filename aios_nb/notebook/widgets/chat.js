@@ -173,6 +173,7 @@ class ChatView {
 
   on_all() {
     this.draw();
+    this.read();
   }
 
   on_item(item, known) {

@@ -100,7 +100,7 @@ class Composer {
 
   refresh() {
     const { store, asks } = this;
-    const editing = store.items.has(store.editing);
+    const editing = store.isEditing();
     const to = (editing && store.items.get(store.editing).to) || [];
     const whom = to.length ? ` to ${to.join(" and ")}` : "";
     if (editing) this.setBar(`Edit and send again${whom}. What was said stays, marked.`, "Cancel", () => this.endEdit());
@@ -206,7 +206,7 @@ class Composer {
     if (!this.canSend() || this.chat.isCut()) return;
     const { store } = this;
     const text = this.area.value.trim();
-    if (store.editing) store.again(store.editing, text);
+    if (store.isEditing()) store.again(store.editing, text);
     else if (this.asks) store.answer(this.asks, text);
     else store.send(text);
     store.editing = null;

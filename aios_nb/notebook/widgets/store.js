@@ -12,6 +12,8 @@ class Store {
     this.line = line;
     this.views = new Set();
     this.head = null;
+    /** The one that was read last; undefined before the first. */
+    this.conversation = undefined;
     this.items = new Map();
     this.heardState = false;
     /** Why nothing comes: the node or the kernel is away. */
@@ -82,6 +84,11 @@ class Store {
     return this.asleep !== "kernel" && Boolean(this.head?.busy?.length);
   }
 
+  /** Whether a message is to be sent in other words, and is there. */
+  isEditing() {
+    return this.items.has(this.editing);
+  }
+
   lastOfMine() {
     const mine = (item) => item.who.mine && !item.re && item.text && !item.resent;
     return this.sorted().reverse().find(mine);
@@ -96,10 +103,21 @@ class Store {
   }
 
   take(state) {
-    if (this.head?.conversation !== state.head.conversation) this.colours = new Map();
     this.head = state.head;
     this.items = new Map(state.items.map((item) => [item.id, item]));
+    if (this.head.ready) this.turnTo(this.head.conversation); // before that it is empty, and the same one may follow
     for (const item of state.items) this.arrived(item);
+  }
+
+  /** In another conversation nothing is edited, and nobody has read yet. */
+  turnTo(conversation) {
+    if (!this.isEditing()) this.editing = null;
+    if (this.conversation === conversation) return;
+    this.conversation = conversation;
+    this.colours = new Map();
+    this.scroll = null;
+    this.unread.clear();
+    this.divider = null;
   }
 
   on_state(message) {
@@ -205,7 +223,7 @@ class Store {
     this.pending.delete(one.id);
     this.draft = one.text;
     this.mentioned = mentioned || {};
-    this.editing = type === "again" ? of : null;
+    this.editing = type === "again" && this.items.has(of) ? of : null;
     for (const file of one.files) if (file.state) this.files.set(file.id, file);
     this.changed("pending");
     this.changed("draft");
