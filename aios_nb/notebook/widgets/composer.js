@@ -147,6 +147,7 @@ class Composer {
     this.area.value = this.store.draft;
     this.grow();
     this.refresh();
+    if (this.area.value.trim().length < DRAFT_CHARS) this.help([]);
   }
 
   typed() {
@@ -219,8 +220,8 @@ class Composer {
     this.grow();
     this.offer([]);
     this.help([]);
-    this.drawChips();
-    this.refresh();
+    this.store.changed("draft"); // another view shows it too, and must not send it again
+    this.store.changed("files");
   }
 
   edit(item) {
@@ -343,8 +344,7 @@ class Composer {
         this.chat.toast(`${file.name} has ${sizeOf(file.size)}; a file may have 20 MB`, "error");
       else this.store.upload(file);
     }
-    this.drawChips();
-    this.refresh();
+    this.store.changed("files");
     this.area.focus();
   }
 
@@ -353,8 +353,7 @@ class Composer {
       const percent = Math.round((100 * file.sent) / (file.size || 1));
       const remove = () => {
         this.store.files.delete(file.id);
-        this.drawChips();
-        this.refresh();
+        this.store.changed("files");
         this.area.focus();
       };
       return el("span", { class: "aios-chip", "data-state": file.state },
