@@ -145,6 +145,36 @@ def test_keys_that_fall_between_two_views_are_not_lost(open_notebook):
     assert not first.evaluate("(box) => box.isConnected")  # it was drawn anew meanwhile
 
 
+def test_a_chat_under_two_cells_is_one_chat_for_one_pair_of_hands(open_notebook):
+    begin = "chat = get_ipython().run_line_magic('aios', 'chat parrot')\nchat"
+    book = open_notebook(LOAD, AGENTS, begin, "chat")
+    book.run_all()
+    chat, other = Chat(book, 2), Chat(book, 3)
+    chat.message.fill("once")
+    expect(other.message).to_have_value("once")
+    note = {"name": "note.txt", "mimeType": "text/plain", "buffer": b"buy milk"}
+    chat.root.locator("input[type=file]").set_input_files(note)
+    expect(other.root.locator(".aios-chip")).to_contain_text("note.txt")
+    other.button("Remove note.txt").click()
+    expect(chat.root.locator(".aios-chip")).to_have_count(0)
+    chat.message.press("Enter")
+    chat.ended("parrot")
+    expect(other.message).to_have_value("")
+    expect(other.button("Send")).to_be_disabled()
+
+    # What is asked for in one is given there.
+    loaded = []
+    book.page.on("download", lambda one: loaded.append(one))  # Playwright marks what it calls
+    with book.page.expect_download():
+        chat.root.get_by_role("button", name="Export").click()
+        chat.root.get_by_role("menuitem", name="Markdown").first.click()
+    chat.root.get_by_role("button", name="More").click()
+    chat.root.get_by_role("menuitem", name="Conversations").click()
+    expect(chat.root.locator(".aios-chatrow")).to_have_count(1)
+    expect(other.root.locator(".aios-sheet")).to_be_hidden()
+    assert len(loaded) == 1
+
+
 MORE = """
 @aios.agent(about="Has nothing to say")
 def silent(text):

@@ -229,6 +229,7 @@ class ChatView {
   }
 
   on_export(message, [bytes]) {
+    if (message.view !== this.uid) return; // another one asked
     download(new Blob([bytes], { type: message.mime }), message.name, this.root);
   }
 
@@ -241,7 +242,7 @@ class ChatView {
   }
 
   on_chats(message) {
-    this.sheet.showChats(message.rows);
+    if (message.view === this.uid) this.sheet.showChats(message.rows);
   }
 
   // Drawing ------------------------------------------------------------------------------------

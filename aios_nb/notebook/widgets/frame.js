@@ -80,8 +80,9 @@ class Head {
     ].filter(Boolean);
   }
 
+  /** What is answered is for this view alone. */
   say(message) {
-    this.chat.line.say(message);
+    this.chat.line.say({ ...message, view: this.chat.uid });
   }
 
   exports() {
@@ -170,7 +171,7 @@ class Sheet {
     const keep = button("Keep", () => this.close());
     const drop = button("Delete", () => {
       this.close();
-      this.chat.line.say({ type: "delete", conversation, listed: Boolean(listed) });
+      this.chat.head.say({ type: "delete", conversation, listed: Boolean(listed) });
     }, { class: "aios-danger" });
     const text = el("p", null, el("b", null, title || "This conversation"),
       " and everything said in it will be gone. This cannot be undone.");

@@ -130,8 +130,9 @@ class Requests:
     async def on_earlier(self, talk: Talk, _: Message) -> None:
         await talk.here.earlier()
 
-    async def on_chats(self, talk: Talk, _: Message) -> None:
-        self._page.tell({"type": "chats", "rows": await talk.chats()})
+    async def on_chats(self, talk: Talk, message: Message) -> None:
+        rows = await talk.chats()
+        self._page.tell({"type": "chats", "view": message.get("view"), "rows": rows})
 
     async def on_open(self, talk: Talk, message: Message) -> None:
         await talk.open(str(message["conversation"]))
@@ -150,7 +151,7 @@ class Requests:
     async def on_export(self, talk: Talk, message: Message) -> None:
         made = await talk.export(str(message["form"]))
         about = {"type": "export", "name": made["name"], "mime": made["mime"]}
-        self._page.tell(about, made["text"].encode())
+        self._page.tell({**about, "view": message.get("view")}, made["text"].encode())
 
     async def on_fetch(self, talk: Talk, message: Message) -> None:
         """A file of the conversation, piece by piece."""
