@@ -87,6 +87,8 @@ def test_a_conversation_survives_reload_and_restart(open_notebook):
     expect(chat.articles).to_have_count(4)  # it is still to be read
     book.run_all()
     expect(chat.articles).to_have_count(4)
+    note = {"name": "note.txt", "mimeType": "text/plain", "buffer": b"buy milk"}
+    chat.root.locator("input[type=file]").set_input_files(note)
     chat.say("three")
     expect(chat.last()).to_contain_text("you said three")
     assert stored(book) == ["one", "you said one", "two", "you said two", "three", "you said three"]
@@ -95,7 +97,15 @@ def test_a_conversation_survives_reload_and_restart(open_notebook):
     book.run(down)
     expect(chat.root).to_contain_text("%aios up")
     book.shot("chat-offline", chat.root)
-    book.run(up)
+
+    # A file that is wanted meanwhile comes with the node; one that is given has nobody to take it.
+    chat.button("Download note.txt, 8 bytes").click()
+    chat.root.locator("input[type=file]").set_input_files({**note, "name": "late.txt"})
+    expect(chat.root.locator(".aios-toast")).to_contain_text("late.txt: not attached")
+    expect(chat.root.locator(".aios-chip")).to_have_count(0)
+    with book.page.expect_download() as wanted:
+        book.run(up)
+    assert wanted.value.path().read_bytes() == b"buy milk"
     expect(chat.root).not_to_contain_text("%aios up")
     chat.say("four")
     expect(chat.last()).to_contain_text("you said four")

@@ -164,7 +164,7 @@ def test_a_chat_under_two_cells_is_one_chat_for_one_pair_of_hands(open_notebook)
 
     # What is asked for in one is given there.
     loaded = []
-    book.page.on("download", lambda one: loaded.append(one))  # Playwright marks what it calls
+    book.page.on("download", lambda one: loaded.append(one.suggested_filename))
     with book.page.expect_download():
         chat.root.get_by_role("button", name="Export").click()
         chat.root.get_by_role("menuitem", name="Markdown").first.click()

@@ -649,7 +649,8 @@ def test_files_go_both_ways_in_pieces(open_chat: Open, make_site: Make) -> None:
         chat.say("fetch", sha256=other["sha256"])
         assert chat.hears("file")["picture"] is False
     chat.say("fetch", sha256="0" * 64)
-    assert "not in this conversation" in chat.hears("error")["text"]
+    missing = chat.hears("unfetchable")
+    assert (missing["id"], "not in this conversation" in missing["text"]) == ("0" * 64, True)
 
     for _ in range(21):  # and more to come
         chat.say("upload", bytes(1 << 20), id="f-3", name="big", mime="", last=False)

@@ -119,6 +119,7 @@ class Line {
     this.last = content;
     const missed = this.seen !== null && content.n !== this.seen + 1;
     this.seen = content.n;
+    if (missed) this.heard({ type: "missed" }, []);
     for (const message of content.messages || []) this.heard(message, buffers);
     if (missed && this.hello) this.say(this.hello);
   }

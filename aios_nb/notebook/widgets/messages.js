@@ -241,7 +241,10 @@ class Message {
 
   fileButton(file) {
     const title = `Download ${file.name}, ${sizeOf(file.size)}`;
-    const save = async () => download(await this.store.file(file), file.name, this.node);
+    const save = async () => {
+      const blob = await this.store.file(file);
+      if (blob) download(blob, file.name, this.node);
+    };
     const label = [el("span", { "aria-hidden": "true" }, "↓ "), cut(file.name), hint(` ${sizeOf(file.size)}`)];
     return button(label, save, { class: "aios-file", title, "aria-label": title });
   }
@@ -250,7 +253,7 @@ class Message {
     const figure = el("figure", { class: "aios-picture" }, hint(`${file.name} …`));
     const asFile = () => figure.replaceWith(this.fileButton(file));
     this.store.file(file).then((blob) => {
-      if (!blob.type) return asFile();
+      if (!blob?.type) return asFile();
       const image = el("img", { alt: file.name, src: this.store.url(file, blob) });
       image.addEventListener("load", () => this.chat.follow());
       image.addEventListener("error", asFile);

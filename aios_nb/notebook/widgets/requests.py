@@ -154,8 +154,11 @@ class Requests:
         self._page.tell({**about, "view": message.get("view")}, made["text"].encode())
 
     async def on_fetch(self, talk: Talk, message: Message) -> None:
-        """A file of the conversation, piece by piece."""
         wanted = str(message["sha256"])
+        await self._refusing("unfetchable", {"id": wanted}, self._fetch(talk, wanted))
+
+    async def _fetch(self, talk: Talk, wanted: str) -> None:
+        """A file of the conversation, piece by piece."""
         file = talk.here.transcript.file(wanted)
         if file is None:
             raise UsageError("that file is not in this conversation")

@@ -127,6 +127,7 @@ class Store {
     this.changed("all");
     this.findDraft();
     for (const one of this.pending.values()) if (!one.refused && !one.said) this.sayAgain(one);
+    for (const want of this.wanted.values()) if (want.lost) this.fetch(want);
   }
 
   on_items(message) {
@@ -160,14 +161,22 @@ class Store {
   }
 
   on_offline(message) {
+    this.acks.clear(); // what was said is said again, and an upload begins anew
     this.sleep(message.problem);
     for (const one of this.pending.values()) if (!one.refused) Object.assign(one, { state: "asleep", said: 0 });
     this.changed("pending");
+    this.on_missed();
+  }
+
+  /** Pieces of files may be lost; the state that follows is the time to ask again. */
+  on_missed() {
+    for (const want of this.wanted.values()) want.lost = !want.blob;
   }
 
   sleep(why) {
     this.asleep = why;
     if (why === "kernel") this.takeBack();
+    if (why !== "queued") this.dropUploads();
     this.changed("head");
   }
 
@@ -224,7 +233,7 @@ class Store {
     this.draft = one.text;
     this.mentioned = mentioned || {};
     this.editing = type === "again" && this.items.has(of) ? of : null;
-    for (const file of one.files) if (file.state) this.files.set(file.id, file);
+    for (const file of one.files) if (file.state && file.state !== "lost") this.files.set(file.id, file);
     this.changed("pending");
     this.changed("draft");
     this.changed("files");
@@ -312,21 +321,41 @@ class Store {
       const last = offset + CHUNK >= file.size;
       const message = { type: "upload", id, name: chip.name, mime: file.type, last };
       await new Promise((next) => this.acks.set(this.line.say(message, [piece]), next));
+      if (chip.state === "lost") return;
       chip.sent = Math.min(file.size, offset + CHUNK);
       if (last) chip.state = "there";
       this.changed("files");
     }
   }
 
-  /** The bytes of a file; a picture's have its type. Fetched once. */
+  /** Who was to take the rest is gone: whoever waits for it is told. */
+  dropUploads() {
+    const chips = [this.files, ...[...this.pending.values()].map((one) => one.files)].flatMap((files) => [...files.values()]);
+    const lost = chips.filter((file) => file.state === "loading");
+    if (!lost.length) return;
+    for (const file of lost) {
+      file.state = "lost";
+      this.files.delete(file.id);
+    }
+    this.changed("files");
+    this.changed("toast", `${lost.map((file) => file.name).join(", ")}: not attached, the node is not running`, "error");
+  }
+
+  /** The bytes of a file; a picture's have its type. Fetched once; null if that cannot be. */
   file(file) {
     if (!this.wanted.has(file.sha256)) {
-      const want = { file, pieces: [], got: 0 };
+      const want = { file };
       want.promise = new Promise((done) => (want.done = done));
       this.wanted.set(file.sha256, want);
-      this.line.say({ type: "fetch", sha256: file.sha256 });
+      this.fetch(want);
     }
     return this.wanted.get(file.sha256).promise;
+  }
+
+  /** From its beginning. */
+  fetch(want) {
+    Object.assign(want, { pieces: [], got: 0, lost: false });
+    this.line.say({ type: "fetch", sha256: want.file.sha256 });
   }
 
   on_file(message, [piece]) {
@@ -335,7 +364,16 @@ class Store {
     want.pieces.push(piece);
     want.got += piece.byteLength;
     const type = message.picture ? want.file.mime : "";
-    if (want.got >= message.size) want.done(new Blob(want.pieces, { type }));
+    if (want.got < message.size) return;
+    want.blob = new Blob(want.pieces, { type });
+    want.done(want.blob);
+  }
+
+  /** It may be asked for again. */
+  on_unfetchable(message) {
+    this.wanted.get(message.id)?.done(null);
+    this.wanted.delete(message.id);
+    this.on_error(message);
   }
 
   url(file, blob) {
