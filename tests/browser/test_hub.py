@@ -66,6 +66,13 @@ def test_the_hub_finds_while_one_types_and_opens_a_chat(open_notebook):
     expect(chat.last()).to_contain_text("7")
     book.shot("hub-chat", hub)
 
+    # Without a node it says so, and goes on saying so when the second for a busy kernel is over.
+    book.run(book.add("%aios down"))
+    expect(hub.locator(".hub-banner")).to_contain_text("The node is not running")
+    search.fill("cat")
+    book.page.evaluate("() => new Promise((done) => setTimeout(done, 1500))")
+    expect(hub.locator(".hub-banner")).to_contain_text("The node is not running")
+
 
 NEW = re.compile(r"\bhub-new\b")
 """Pointed out as somebody who just came."""

@@ -129,9 +129,16 @@ class Line {
       if (message.nr === this.greeting) this.greeting = null;
       clearTimeout(this.waiting.get(message.nr));
       this.waiting.delete(message.nr);
-    }
+    } else if (message.type === "offline") this.rest();
     const [first, count] = message.buffers || [0, 0];
     for (const listener of [...this.listeners]) listener(message, buffers.slice(first, first + count));
+  }
+
+  /** Python has heard, and has no node: it takes nothing, and is not busy either. */
+  rest() {
+    this.greeting = null;
+    for (const timer of this.waiting.values()) clearTimeout(timer);
+    this.waiting.clear();
   }
 }
 
