@@ -11,6 +11,11 @@ const ONLY = [
 ];
 let hubs = 0;
 
+/** The button of a row that does this; tags are strangers' words, and go into no selector. */
+function doing(part, what) {
+  return [...(part?.querySelectorAll("[data-do]") || [])].find((one) => one.dataset.do === what);
+}
+
 class Hub {
   constructor({ model, el: place, host }) {
     this.model = model;
@@ -394,7 +399,7 @@ class Hub {
       event.preventDefault();
       this.step(event.key === "ArrowDown" ? 1 : -1);
       const part = this.parts.get(this.selected);
-      (part?.querySelector(`[data-do="${spot}"]`) || part?.querySelector("[data-do]"))?.focus({ preventScroll: true });
+      (doing(part, spot) || part?.querySelector("[data-do]"))?.focus({ preventScroll: true });
     } else if (event.key === "Escape") {
       event.preventDefault();
       this.escape();
@@ -485,7 +490,7 @@ class Hub {
     part.setAttribute("aria-label", labelOf(row));
     part.replaceChildren(...cellsOf(this, row));
     this.mark(id);
-    if (focused) [...part.querySelectorAll("[data-do]")].find((one) => one.dataset.do === focused)?.focus({ preventScroll: true });
+    if (focused) doing(part, focused)?.focus({ preventScroll: true });
   }
 
   /** Who is silent is silent for longer now. */
