@@ -27,7 +27,7 @@ from aios_nb.config import Limits
 from aios_nb.current import program
 from aios_nb.envelope import Event
 from aios_nb.errors import AgentFailed, Busy, Cancelled
-from aios_nb.notebook.kernel import disown, running_kernel
+from aios_nb.notebook.kernel import disown, main_loop, running_kernel
 from aios_nb.notebook.mainthread import Desk
 
 if TYPE_CHECKING:
@@ -42,12 +42,13 @@ SAY_WAITING_S = 1.0
 CLOSE_GRACE_S = 2.0
 
 
-def install(session: Session) -> None:
+def install(shell: Any, session: Session) -> None:
     """Offer ``engine="kernel"`` if this is a kernel. It stays: declared agents may need it."""
     if running_kernel() is None:
         return
     if session.desk is None:
         session.desk = Desk()
+        _follow_cells(shell, session.desk)
     desk = session.desk
     register(
         EngineKind(
@@ -57,6 +58,20 @@ def install(session: Session) -> None:
             access=Access.PRIVATE,
         )
     )
+
+
+def _follow_cells(shell: Any, desk: Desk) -> None:
+    """Let the desk know whether a cell is being run, also one that awaits."""
+    desk.cells = 0 if main_loop() is None else 1  # the one that loads the extension
+
+    def begins(_: Any) -> None:
+        desk.cells += 1
+
+    def ends(_: Any) -> None:
+        desk.cells = max(0, desk.cells - 1)  # an empty one ends and never began
+
+    shell.events.register("pre_run_cell", begins)
+    shell.events.register("post_run_cell", ends)
 
 
 class KernelEngine:
@@ -241,8 +256,9 @@ class KernelWork(Work):
             raise
 
     def _ask_back(self, make: Make) -> Any:
-        if self._desk.waiting:
-            # The cell would get the question and could not go on to answer it.
+        if self._desk.waiting or self._desk.cells:
+            # The cell would get the question and could not go on to answer it: one that awaits
+            # needs the loop, which this run would hold.
             raise AgentFailed(
                 f"{self.job.definition.name} cannot ask back while a cell of its notebook waits",
                 hint='write it as "async def" and await ctx.ask_user(…)',
@@ -257,7 +273,7 @@ class KernelWork(Work):
 
 
 class PlainKernelContext(ThreadContext):
-    """``ctx`` of plain agents on the main thread. A person is asked only if no cell waits."""
+    """``ctx`` of plain agents on the main thread. A person is asked only between cells."""
 
     __slots__ = ("_other",)
 

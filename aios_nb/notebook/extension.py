@@ -21,7 +21,7 @@ def load(shell: Any) -> None:
     session = session_of(shell)
     if session.uninstalls:
         return
-    engine.install(session)
+    engine.install(shell, session)
     installs: tuple[Callable[[], Callable[[], None]], ...] = (
         lambda: _offer_chats(session),
         lambda: show.install(shell),

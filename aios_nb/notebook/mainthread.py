@@ -135,6 +135,8 @@ class Desk:
         """Whether asyncio was patched here (see ``_nest``)."""
         self.waiting = 0
         """Cells, and code that waits like one, inside of which runs are served now."""
+        self.cells = 0
+        """Cells that are being run now: those that wait, await or compute."""
         self._bell = threading.Condition()
         self._queue: deque[Piece] = deque()
         self._tasks: dict[Piece, asyncio.Task[None]] = {}

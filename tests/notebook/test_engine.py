@@ -188,7 +188,18 @@ def test_kernel_agents_call_each_other(notebook: Notebook):
     assert notebook.value(UNPATCHED)
 
 
+def test_the_very_cell_that_loads_the_extension_is_not_held_up(
+    open_notebook: Callable[..., Notebook],
+):
+    first = open_notebook("first")
+    said = first.fail(f"{AGENTS}\nawait node.ask_async('asker', '')")
+    first.close()
+
+    assert "async def" in said
+
+
 def test_it_asks_the_person_back(notebook: Notebook):
+    notebook.run("")  # an empty cell ends and never began
     for agent in ("asker", "aasker"):
         question = notebook.rpc("chat.send", agent=agent, text="", message_id=f"m-{agent}")
         assert (question["status"], question["text"]) == ("input_required", "sure?")
@@ -198,6 +209,7 @@ def test_it_asks_the_person_back(notebook: Notebook):
 
 def test_a_plain_one_cannot_ask_back_the_cell_that_waits_for_it(notebook: Notebook):
     assert "async def" in notebook.fail("node.ask('asker', '')")
+    assert "async def" in notebook.fail("await node.ask_async('asker', '')")
     assert notebook.value("(first := await node.ask_async('aasker', '')).status")
     assert notebook.value("await first.answer_async('yes')") == "yes!"
     assert notebook.value(UNPATCHED)
