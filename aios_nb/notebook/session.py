@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from aios_nb import lifecycle
 from aios_nb.current import program
 from aios_nb.errors import AiosError, NotRunning, UsageError
-from aios_nb.home import Home
+from aios_nb.home import CLAIM_WAIT_S, Home
 from aios_nb.loop import EXIT_S
 from aios_nb.notebook.renamed import NotebookFile
 from aios_nb.notebook.roster import Roster
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("aios_nb.notebook")
 
-WAIT_S = 5.0
-"""How long a command waits for a node that is starting."""
+WAIT_S = CLAIM_WAIT_S + 5.0
+"""How long a command waits for a node that is starting, which may first wait for its name."""
 _KEPT = "_aios_session"
 
 

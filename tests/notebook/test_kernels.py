@@ -351,3 +351,19 @@ def test_a_renamed_notebook_is_told_where_its_conversations_are(
     assert f"%aios up --name {name}" in later.run("%aios").text
     later.run(f"%aios up --name {name}")
     assert "remember me" in later.run("%aios history last").text
+
+
+def test_a_second_kernel_of_a_notebook_waits_for_its_name_and_goes_on(
+    open_notebook: Callable[..., Notebook], tmp_path: Path
+):
+    path = str(tmp_path / "shared.ipynb")
+    first = open_notebook("shared", JPY_SESSION_NAME=path)
+    first.run("%load_ext aios_nb\nimport aios_nb as aios\naios.node()")
+    second = open_notebook("shared again", JPY_SESSION_NAME=path)
+    load = second.begin("%load_ext aios_nb")
+    ask = second.begin("%aios ask calc 1+1")
+
+    assert second.finish(load).status == second.finish(ask).status == "ok"
+    assert "2" in ask.text
+    for notebook in (first, second):
+        notebook.close()
