@@ -21,7 +21,7 @@ import aios_nb as aios
 from aios_nb.agents import decorator
 from aios_nb.agents.definition import describe
 from aios_nb.config import Settings
-from aios_nb.errors import AiosError, NoSuchAgent, NotRunning, Unreachable, UsageError
+from aios_nb.errors import AiosError, Busy, NoSuchAgent, NotRunning, Unreachable, UsageError
 from aios_nb.site import Peer, Peers, Site
 
 
@@ -171,6 +171,8 @@ def test_a_question_is_answered() -> None:
     node = aios.up()
     reply = node.ask("polite", "hi")
     assert (reply.status, str(reply)) == ("input_required", "name?")
+    with pytest.raises(Busy, match=r"name\?"):
+        reply.ask("Ada")
     assert reply.answer("Ada") == "hello Ada"
     with pytest.raises(UsageError, match="asks nothing"):
         node.ask("echo", "x").answer("y")

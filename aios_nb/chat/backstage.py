@@ -32,6 +32,14 @@ class Backstage:
         self._log = log
         self._reader = reader
         self._finder = finder
+        self._asking: set[Run] = set()
+
+    def asking(self, conversation: str, agent: str) -> Run | None:
+        """The run of this agent that waits there for somebody's answer."""
+        for run in self._asking:
+            if (run.conversation.id, run.task.agent) == (conversation, agent):
+                return run
+        return None
 
     def context_of(self, run: Run) -> Sequence[Event]:
         return self._reader.context(run.conversation, run.task.agent, run.message_seq)
@@ -138,9 +146,11 @@ class Backstage:
         run.question_id = question_id
         run.status = Status.INPUT_REQUIRED
         run.wake()
+        self._asking.add(run)
         try:
             return await answer
         finally:
+            self._asking.discard(run)
             run.question = run.answer = None
             if run.status is Status.INPUT_REQUIRED:
                 run.status = Status.RUNNING  # it does not wait for the answer any more

@@ -44,6 +44,7 @@ from aios_nb.config import Limits
 from aios_nb.envelope import Event, Kind, Outcome, Status, Task, new_id
 from aios_nb.errors import AgentFailed, Busy, DeadlinePassed, NoSuchAgent, RpcError
 from aios_nb.ports import Finder, Target
+from aios_nb.richtext import one_line
 from aios_nb.store import Tx
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ _encode = msgspec.json.Encoder().encode
 
 NOTE_BYTES = 200
 """What is kept beside a request to go on after a restart, roughly."""
+QUESTION_CHARS = 200
+"""As much of an open question is said to who may not wait behind it."""
 END_TRIES = 6
 END_PAUSE_S = 0.2
 """A full disk is tried again, twice as long each time: the work is done, only its end is not
@@ -166,6 +169,21 @@ class Exchange:
                     conversation=conversation.id,
                     message_id=message_id,
                 )
+            if not (request.patient or request.principal.is_node):
+                self._check_question(conversation, target, message_id)
+
+    def _check_question(self, conversation: Conversation, target: Target, message_id: str) -> None:
+        """Who waits for the answer must not wait behind a question that only they can answer."""
+        asking = self.backstage.asking(conversation.id, target.id)
+        if asking is not None:
+            raise Busy(
+                f"{target.id.partition('@')[0]} waits for an answer to its question:"
+                f" {one_line(asking.question or '', QUESTION_CHARS)}",
+                hint='answer it with reply.answer("…"), or open another conversation',
+                conversation=conversation.id,
+                message_id=message_id,
+                asks=asking.task.message_id,
+            )
 
     def _admit(self, request: Request) -> Sequence[Ticket]:
         """What a stranger needs for each run out of the pool they share."""

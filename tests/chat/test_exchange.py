@@ -399,6 +399,25 @@ def test_a_question_to_the_user_is_answered_and_the_run_goes_on(make_site: MakeS
     assert again["text"] == "hello Ada"
 
 
+def test_nobody_waits_behind_a_question_and_who_does_not_wait_queues(make_site: MakeSite) -> None:
+    async def polite(text: str, ctx: Any) -> str:
+        return f"{text} {await ctx.ask_user('who are you?')}" if text == "hi" else text.upper()
+
+    site = make_site(polite, upper)
+    asked = site.call("chat.send", agent="polite", text="hi", message_id="m")
+    there = {"conversation": asked["conversation"]}
+    with pytest.raises(Busy, match=r"polite waits.*who are you\?.*reply\.answer") as refused:
+        site.call("chat.send", agent="polite", text="Ada", **there)
+    assert refused.value.data["asks"] == "m"
+    assert site.call("chat.send", agent="upper", text="other", **there)["text"] == "OTHER"
+    later = site.call("chat.send", agent="polite", text="later", wait=False, **there)
+    posted = site.call("chat.post", text="@polite and then", **there)
+
+    assert (later["status"], len(posted["replies"])) == ("accepted", 1)
+    assert site.call("chat.answer", message_id="m", text="Ada")["text"] == "hi Ada"
+    assert site.call("chat.send", agent="polite", text="go on", **there)["text"] == "GO ON"
+
+
 def test_a_question_of_an_agent_behind_an_agent_reaches_the_user(make_site: MakeSite) -> None:
     async def inner(text: str, ctx: Any) -> str:
         return f"({await ctx.ask_user('colour?')})"

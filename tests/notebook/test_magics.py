@@ -102,6 +102,9 @@ def test_an_agent_that_asks_back_is_answered(page: Console):
     assert "your name?" in ran.text
     assert 'reply.answer("…")' in ran.text
     assert "reply.answer(&quot;…&quot;)" in ran.html
+    assert 'answer it with reply.answer("…")' in page.error(
+        "%aios ask --conversation last polite Ada"
+    )
     assert page.good("reply.answer('Ada')").text == "hello Ada"
 
 
