@@ -144,6 +144,7 @@ class AgentFailed(RpcError):
 
 class DeadlinePassed(RpcError):
     code = -32003
+    what_to_do = "ask with a longer deadline_s"
 
 
 class Cancelled(RpcError):

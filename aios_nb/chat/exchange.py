@@ -500,7 +500,7 @@ class Exchange:
                 hint="its author sets it with timeout_s",
                 ran=ran,
             )
-        return DeadlinePassed("the deadline passed", hint="ask with a longer deadline_s", ran=ran)
+        return DeadlinePassed("the deadline passed", hint=DeadlinePassed.what_to_do, ran=ran)
 
     # State and upkeep ----------------------------------------------------------------------
 

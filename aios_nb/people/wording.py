@@ -66,7 +66,7 @@ def what(error: AiosError) -> str:
 
 def to_do(error: AiosError, face: Face) -> str:
     """What a person can do about it; empty if nobody knows."""
-    if isinstance(error, DeadlinePassed):
+    if isinstance(error, DeadlinePassed) and error.hint in (None, DeadlinePassed.what_to_do):
         return f"give it more time: {face.more_time}"
     if isinstance(error, Cancelled):
         return "ask again if it is still wanted"

@@ -58,6 +58,12 @@ def test_an_agents_failure_and_a_deadline_say_what_to_type(page: Console):
     assert "\x1b" not in line
     assert "--deadline SECONDS" in page.error("%aios ask --deadline 0.2 late x")
 
+    @aios.agent(timeout_s=0.2)
+    async def limited(text: str) -> str:
+        return await late(text)
+
+    assert page.error("%aios ask limited x").endswith("(its author sets it with timeout_s)")
+
 
 def test_the_error_itself_travels_on_and_can_be_caught(page: Console):
     ran = page.good(
