@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import msgspec
 
@@ -173,6 +173,8 @@ class History(msgspec.Struct, frozen=True):
 
     def df(self) -> Any:
         """The log as a pandas DataFrame."""
+        if not self.messages:
+            return parts.as_frame({"columns": list(Event.__struct_fields__), "rows": []})
         rows = [msgspec.to_builtins(event) for event in self.messages]
         return parts.as_frame([{**row, "sender": row["sender"]["id"]} for row in rows])
 
@@ -191,9 +193,13 @@ class Rows(list[T]):
 
     nothing = "nothing"
     """What is said when there are none."""
+    made_of: ClassVar[type[msgspec.Struct]]
+    """Whose fields are the columns."""
 
     def df(self) -> Any:
-        """The rows as a pandas DataFrame."""
+        """The rows as a pandas DataFrame; without rows it has its columns."""
+        if not self:
+            return parts.as_frame({"columns": list(self.made_of.__struct_fields__), "rows": []})
         plain = [row.row if isinstance(row, Hit) else row for row in self]
         return parts.as_frame([msgspec.to_builtins(row) for row in plain])
 
@@ -205,6 +211,7 @@ class Hits(Rows["Hit"]):
     """Agents: those of this node, or those that a search found (then ``query`` says for what)."""
 
     query: str | None = None
+    made_of = AgentRow
 
     @property
     def nothing(self) -> str:  # type: ignore[override]
@@ -215,30 +222,35 @@ class Peers(Rows[Peer]):
     """Other nodes; says how to link to one when there is none."""
 
     nothing = "no other node yet; aios.up(join=URL) links to one"
+    made_of = Peer
 
 
 class Chats(Rows[ChatRow]):
     """Conversations, the latest first."""
 
     nothing = "no conversation yet"
+    made_of = ChatRow
 
 
 class Imports(Rows[Import]):
     """Programs of others that were brought in."""
 
     nothing = "no program of others yet; aios.node().hub_add(URL) brings one in"
+    made_of = Import
 
 
 class Catalog(Rows[Listed]):
     """What somebody else's catalog lists; nothing of it is here yet."""
 
     nothing = "the catalog lists nothing"
+    made_of = Listed
 
 
 class Callers(Rows[CallerRow]):
     """Who called, busiest first."""
 
     nothing = "nobody has called yet"
+    made_of = CallerRow
 
 
 class Hit:

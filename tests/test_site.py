@@ -22,7 +22,7 @@ from aios_nb.agents import decorator
 from aios_nb.agents.definition import describe
 from aios_nb.config import Settings
 from aios_nb.errors import AiosError, Busy, NoSuchAgent, NotRunning, Unreachable, UsageError
-from aios_nb.site import Peer, Peers, Site
+from aios_nb.site import History, Peer, Peers, Site
 
 
 @pytest.fixture(autouse=True)
@@ -442,6 +442,16 @@ def test_who_called_and_what_was_said_as_tables() -> None:
     assert list(history.df()["text"]) == ["hello", "hello"]
     assert list(history.df()["sender"]) == [f"owner@{node.node_id}", f"echo@{node.node_id}"]
     assert node.chats().df()["conversation"][0] == reply.conversation
+
+
+def test_a_table_without_rows_has_its_columns() -> None:
+    node = aios.up()
+    for empty in (node.search("zzzzqqq"), node.callers(), node.peers(), node.chats()):
+        assert len(empty.df()) == 0
+        assert len(empty.df().columns) > 3
+    assert list(node.search("zzzzqqq").df()) == list(node.agents().df())
+    asked = node.ask("echo", "hello")
+    assert list(History("c", []).df()) == list(node.history(asked.conversation).df())
 
 
 def test_a_chat_needs_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
