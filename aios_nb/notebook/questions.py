@@ -19,6 +19,8 @@ from IPython.core.inputtransformer2 import (
     find_end_of_continued_line,
 )
 
+from aios_nb.notebook.parser import COMMANDS
+
 _OURS = re.compile(r"%(\w+ .*%)?aios\s+[^\s?]")
 """``%aios`` with something behind it, also behind another magic such as ``%time``; ``%aios?`` is
 for IPython."""
@@ -52,8 +54,9 @@ class Question(TokenTransformBase):
         begins = (self.start_line, self._column)
         end = find_end_of_continued_line(lines, self.start_line)
         name, said = assemble_continued_line(lines, begins, end)[1:].split(maxsplit=1)
-        if name == "aios" and len(said.split()) == 1:  # `%aios ask?` asks about the command
-            said = f"help {said.rstrip().rstrip('?')}"
+        asked = " ".join(said.rstrip().rstrip("?").split())
+        if name == "aios" and (" " not in asked or asked in COMMANDS):
+            said = f"help {asked}"  # `%aios ask?` and `%aios hub add?` ask about the command
         call = f"get_ipython().run_line_magic({name!r}, {said.rstrip()!r})\n"
         before = lines[self.start_line][: self._column]
         return [*lines[: self.start_line], before + call, *lines[end + 1 :]]

@@ -140,6 +140,8 @@ def test_a_question_mark_right_behind_a_command_asks_about_it(shell: Interactive
     shell.run_line_magic("load_ext", "aios_nb")
     shell.run_cell("said = %aios ask?").raise_error()
     assert "--deadline" in str(shell.user_ns["said"])
+    shell.run_cell("said = %aios hub  add?").raise_error()
+    assert "--token-env" in str(shell.user_ns["said"])
 
 
 def test_loading_again_after_an_interrupt_is_loading(
