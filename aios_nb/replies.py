@@ -45,12 +45,24 @@ class ReplyFile(msgspec.Struct, frozen=True):
     async def _read(self) -> bytes:
         return await get_file(self.site.client, msgspec.to_builtins(self.ref))
 
-    def save(self, folder: str | Path = ".") -> Path:
-        """Write it into ``folder`` under its name; an existing file is not overwritten."""
+    def save(self, where: str | Path = ".") -> Path:
+        """Write it into a folder under its name, or under the name that is given.
+
+        A file that is there is not overwritten.
+        """
         content = self.read()
-        path = Path(folder) / self.ref.name
-        with path.open("xb") as out:
-            out.write(content)
+        path = Path(where).expanduser()
+        if path.is_dir():
+            path /= self.ref.name
+        try:
+            with path.open("xb") as out:
+                out.write(content)
+        except FileExistsError:
+            raise UsageError(f"{path} exists", hint='another name: save("…")') from None
+        except OSError as error:
+            raise UsageError(
+                f"{path} cannot be written: {error.strerror}", hint="save(FOLDER) or save(FILE)"
+            ) from error
         return path
 
     def __repr__(self) -> str:

@@ -159,8 +159,11 @@ def test_tables_and_files_travel_both_ways(tmp_path: Path) -> None:
     assert reply.files[0].read() == content[::-1]
     saved = reply.files[0].save(tmp_path)
     assert saved == tmp_path / "back.bin"
-    with pytest.raises(FileExistsError):
+    with pytest.raises(UsageError, match=r"back\.bin exists.*another name"):
         reply.files[0].save(tmp_path)
+    assert reply.files[0].save(tmp_path / "out.bin").read_bytes() == content[::-1]
+    with pytest.raises(UsageError, match="cannot be written"):
+        reply.files[0].save(tmp_path / "missing" / "out.bin")
 
 
 def test_a_question_is_answered() -> None:
