@@ -77,6 +77,7 @@ class Peers:
         row["name"] = row["name"] or name
         row["url"] = row["url"] or url
         if not row["link"]:
+            row["url"] = url or row["url"]  # it may have moved since there was a link
             row["state"] = str(member.state)
         if row["latency_ms"] is None:
             row["latency_ms"] = _latency(member.node_id, post)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from aios_nb.errors import NoSuchAgent
 from tests.network.conftest import Make, found, meet, refused, say, states, the, until, works
 from tests.sites import TestSite
@@ -57,6 +59,22 @@ def test_the_nodes_a_person_is_shown(node: Make):
     gone = b.node.node_id
     b.stop()
     until(lambda: states(a)[gone] == "left")
+
+
+@pytest.mark.parametrize("way", ["a", "seed"])
+def test_a_node_that_moved_is_shown_where_it_is_now(node: Make, way: str):
+    seed = node("seed")
+    a = node("a", join=seed)
+    b = node("b", works("painter"), join=a)
+    meet(a, b, seed)
+    say(a, the(b, "painter"))
+    was = b.node.url
+    b.stop()
+    again = node("b", works("painter"), join={"a": a, "seed": seed}[way])
+    until(lambda: states(a)[again.node.node_id] == "alive")
+
+    assert again.node.url != was
+    until(lambda: _row(a, again)["url"] == again.node.url)
 
 
 def _row(site: TestSite, other: TestSite) -> dict[str, object]:

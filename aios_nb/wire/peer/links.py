@@ -464,7 +464,8 @@ class PeerLinks:
         ):
             seen = self._book.note(link.node_id)
             seen.urls, seen.scope = urls_of(record, self._over(link)), record.scope
-            seen.url = seen.url or next(iter(seen.urls), "")
+            if seen.url not in seen.urls:  # it may have been elsewhere before
+                seen.url = next(iter(seen.urls), seen.url)
 
     def _rights(self, node_id: str) -> bool:
         """Give its links the rights it has now; False if it has none."""
