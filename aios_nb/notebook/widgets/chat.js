@@ -192,11 +192,6 @@ class ChatView {
     this.follow();
   }
 
-  on_gone(id) {
-    this.remove(id);
-    this.drawTop();
-  }
-
   on_grow(item, keep) {
     this.messages.get(item.id)?.grow(keep);
     this.follow();
@@ -253,6 +248,7 @@ class ChatView {
     const first = this.list.firstElementChild;
     const reading = first && !this.atEnd && this.log.scrollTop < 80;
     const before = reading ? first.getBoundingClientRect().top : 0;
+    this.news.remove(); // it is no message: they are put one after the other
     let last = null;
     for (const item of items) {
       const { node } = this.messageOf(item);
@@ -371,7 +367,13 @@ class ChatView {
 
   follow() {
     this.makeRoom();
-    if (this.atEnd) this.log.scrollTop = this.log.scrollHeight;
+    if (!this.atEnd) return;
+    const high = heightOf(this.log);
+    this.log.scrollTop = this.log.scrollHeight;
+    // A longer log pushes the box down: who writes in it keeps it in sight, and with it the end.
+    const writing = document.activeElement === this.composer?.area;
+    if (writing && high > this.high) this.composer.node.scrollIntoView({ block: "nearest" });
+    this.high = high;
   }
 
   scrolled() {

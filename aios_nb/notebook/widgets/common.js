@@ -32,7 +32,7 @@ const TAGS = {
 };
 const CLASSES = { lines: "aios-lines", at: "aios-at" };
 /** Each of these runs from left or from right as its own words do. */
-const DIRECTED = ["p", "lines", "ul"];
+const DIRECTED = ["p", "lines", "ul", "quote"];
 const LINK = /^(https?|mailto):/i;
 
 /** DOM of a rich-text tree: texts, and nodes [tag, attributes, children]. What it does not know is text. */

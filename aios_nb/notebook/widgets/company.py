@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from aios_nb.client import SiteClient
 from aios_nb.envelope import NODE_ID
 from aios_nb.errors import AiosError, NoSuchAgent, Unreachable
 from aios_nb.notebook.widgets.errands import Errands
+from aios_nb.people.naming import NODE_SHOWN, came_along
 from aios_nb.richtext import one_line
 
 SHOWN_MAX = 8
@@ -20,7 +21,6 @@ _BY_MEANING = "close in meaning"
 """Alone it is no reason to offer an agent: something is always the closest."""
 QUERY_CHARS = 400
 ABOUT_CHARS = 160
-NODE_ID_SHOWN = 8
 
 
 class Company:
@@ -90,7 +90,7 @@ class Company:
         """A node for people: by its name if an agent of it told, else the start of its id."""
         if node_id == self._client.node_id:
             return self._client.name
-        return self._nodes.get(node_id) or node_id[:NODE_ID_SHOWN]
+        return self._nodes.get(node_id) or node_id[:NODE_SHOWN]
 
     def named(self, name: str) -> list[str]:
         """The ids of all agents of that name, ours first."""
@@ -108,7 +108,12 @@ class Company:
             "node": "" if self.is_ours(agent) else self.node_name(node),
             "state": self.standing(agent),
             "changed": bool(row.get("changed")),
+            "built_in": self._is_built_in(row),
         }
+
+    def _is_built_in(self, row: Mapping[str, Any]) -> bool:
+        ours = row.get("node_id") == self._client.node_id and not row.get("source")
+        return ours and came_along(row["name"], row["access"])
 
     async def identify(self, ref: str) -> str:
         """The id of what was typed. Raises ``NoSuchAgent``, or ``Unreachable`` for no certainty."""

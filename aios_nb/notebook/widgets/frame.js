@@ -53,7 +53,7 @@ class Head {
     this.said = said;
     if (!head) return this.node.replaceChildren(el("b", null, "AgentChat"));
     const { agent } = head;
-    const state = asleep === "kernel" ? "" : agent.state;
+    const state = this.chat.store.isOut() ? "" : agent.state;
     const words = STANDING[state] || "state unknown";
     const about = this.about(head).join(" · ");
     this.node.replaceChildren(
@@ -71,7 +71,7 @@ class Head {
 
   about({ agent, title, also }) {
     const away = agent.state === "suspect" || agent.state === "gone";
-    const trust = agent.ours ? "yours" : agent.signed && "signed";
+    const trust = agent.built_in ? "built in" : agent.ours ? "yours" : agent.signed && "signed";
     return [
       !title.startsWith("Chat with ") && title,
       agent.ours ? `${agent.node}, this notebook` : agent.node,

@@ -4,6 +4,7 @@ const TYPED_MS = 120; // after the last key
 const LEFT_MS = 600; // after the pointer has left, rows may move again
 const MORE_ROWS = 50;
 const ROWS_MAX = 200;
+const FEW_ROWS = 8; // above an invitation that need not be scrolled to
 const ONLY = [
   ["all", "All agents"],
   ["live", "Agents whose node answers"],
@@ -46,6 +47,8 @@ class Hub {
     this.timer = setInterval(() => this.age(), MINUTE_MS / 2);
     this.chatChanged = () => this.showChat();
     model.on("change:chat", this.chatChanged);
+    this.liveChanged = () => this.restarted();
+    model.on("comm_live_update", this.liveChanged);
     this.restore();
     this.say({ type: "hello" });
     this.showChat();
@@ -57,6 +60,7 @@ class Hub {
     clearInterval(this.timer);
     clearTimeout(this.leaving);
     this.model.off("change:chat", this.chatChanged);
+    this.model.off("comm_live_update", this.liveChanged);
     this.chatEnd?.abort();
   }
 
@@ -64,8 +68,18 @@ class Hub {
     this.line.say({ ...message, view: this.uid }, null, () => this.unheard());
   }
 
+  /** Its kernel is gone: nobody hears what is said in this view any more. */
+  restarted() {
+    this.cut = true;
+    this.line.rest();
+    this.state = "offline";
+    this.paintHead();
+    this.tell("offline", "The kernel was restarted. Run this cell again.");
+  }
+
   /** Python has not taken what was said: a cell keeps the kernel, or there is none. */
   unheard() {
+    if (this.cut) return;
     this.tell("busy", "The kernel is busy or not running. This is what was seen last.");
     this.state = "silent";
     this.paintHead();
@@ -500,7 +514,7 @@ class Hub {
 
   paintEmpty() {
     this.empty.replaceChildren(...emptinessOf(this));
-    this.root.classList.toggle("hub-alone", isAlone(this));
+    this.root.classList.toggle("hub-alone", isAlone(this) && this.order.length <= FEW_ROWS);
   }
 
   paintFoot() {

@@ -34,6 +34,12 @@ function dots() {
   return el("span", { class: "aios-dots", "aria-hidden": "true" }, el("i"), el("i"), el("i"));
 }
 
+/** Data as one pastes it: a table into a sheet, the rest as JSON. Nothing where there is none. */
+function asText(data) {
+  if (!data) return "";
+  return data.json ?? [data.columns, ...data.rows].map((row) => row.join("\t")).join("\n");
+}
+
 function sizeOf(bytes) {
   if (bytes < 1024) return `${bytes} bytes`;
   return bytes < 1 << 20 ? `${(bytes / 1024).toFixed(0)} KB` : `${(bytes / (1 << 20)).toFixed(1)} MB`;
@@ -168,10 +174,10 @@ class Message {
 
   actions(item, busy) {
     const { chat } = this;
-    const copies = !busy && Boolean(item.text || item.blocks?.length);
+    const copies = !busy && Boolean(item.text || item.blocks?.length || item.data);
     const edits = item.who.mine && !item.re && !item.resent && item.text;
     return el("span", { class: "aios-actions" },
-      copies && quiet("copy", "Copy this message", () => chat.copy(item.text || this.body.innerText)),
+      copies && quiet("copy", "Copy this message", () => chat.copy(item.text || asText(item.data) || this.body.innerText)),
       edits && quiet("edit", "Edit and send again", () => chat.composer.edit(item)),
       busy && quiet("stop", "Stop (Esc)", () => chat.stop()));
   }
@@ -181,7 +187,7 @@ class Message {
     const small = { class: "aios-small" };
     const marks = [];
     const away = this.store.isAway(item);
-    if (this.store.isCut(item)) marks.push(el("div", { class: "aios-typing" }, "cut by the restart"));
+    if (this.store.isCut(item)) marks.push(el("div", { class: "aios-typing" }, this.store.asleep === "kernel" ? "cut by the restart" : "cut: the node was stopped"));
     else if (away) marks.push(el("div", { class: "aios-typing" }, `connection lost, waiting for ${item.who.node || item.who.name}`));
     else if (item.status === "runs" || (item.status === "waits" && item.who.node))
       marks.push(el("div", { class: "aios-typing" }, dots(), item.progress && el("span", null, item.progress)));

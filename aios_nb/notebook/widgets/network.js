@@ -108,6 +108,13 @@ class Network {
     else this.tellState(problem === "stopped" ? "the node is stopped" : problem, problem === "stopped" ? "" : "error", "%aios up");
   }
 
+  /** Its kernel is gone: nobody tells this view anything any more. */
+  restarted() {
+    this.line.rest();
+    this.setLive(false);
+    this.tellState("the kernel was restarted: run this cell again");
+  }
+
   fade() {
     this.setLive(false);
     const at = new Date(this.at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
@@ -254,8 +261,13 @@ class Network {
 
 function render({ model, el: host }) {
   const view = new Network(model);
+  const restarted = () => view.restarted();
   host.append(view.root);
-  return () => view.leave();
+  model.on("comm_live_update", restarted);
+  return () => {
+    model.off("comm_live_update", restarted);
+    view.leave();
+  };
 }
 
 export default { render };

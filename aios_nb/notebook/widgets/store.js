@@ -75,13 +75,18 @@ class Store {
     return AT_WORK.includes(item.status) && Boolean(this.head?.away?.includes(item.who.id));
   }
 
-  /** Whether it was being written when the kernel went; the next one knows what became of it. */
+  /** Whether nobody is at work: there is no kernel, or no node in it. */
+  isOut() {
+    return Boolean(this.asleep) && this.asleep !== "queued" && this.asleep !== "starting";
+  }
+
+  /** Whether it was being written when the kernel or the node went; the next one knows what became of it. */
   isCut(item) {
-    return AT_WORK.includes(item.status) && this.asleep === "kernel";
+    return AT_WORK.includes(item.status) && this.isOut();
   }
 
   isBusy() {
-    return this.asleep !== "kernel" && Boolean(this.head?.busy?.length);
+    return !this.isOut() && Boolean(this.head?.busy?.length);
   }
 
   /** Whether a message is to be sent in other words, and is there. */
@@ -136,13 +141,6 @@ class Store {
       this.items.set(item.id, item);
       this.arrived(item);
       this.changed("item", item, known);
-    }
-  }
-
-  on_gone(message) {
-    for (const id of message.ids) {
-      this.items.delete(id);
-      this.changed("gone", id);
     }
   }
 
