@@ -819,7 +819,9 @@ def test_a_chat_outlives_its_node(open_chat: Open, make_site: Make, tmp_path: An
 
     first = make_site(*agents(), name="short")
     chat = open_chat("upper", site=first.node)
-    chat.write("one")
+    chat.say("upload", PNG, id="f-1", name="a.png", mime="image/png", last=True)
+    chat.say("upload", PNG, id="f-2", name="half.png", mime="image/png", last=False)
+    chat.write("one", files=["f-1"])
     chat.answered("ONE")
     chat.write("@forever go")
     running = chat.item(re="m-2", status="runs")
@@ -836,7 +838,9 @@ def test_a_chat_outlives_its_node(open_chat: Open, make_site: Make, tmp_path: An
     chat.host.turn(make_site(*agents(), name="short").node)
     cut = chat.item(id=running["id"], status="interrupted")
     assert cut["hint"] == "it may have done part of its work; ask again if that is safe"
-    chat.write("two", id="m-3")
+    chat.write("with half a file", files=["f-2"])
+    assert chat.hears("refused")["hint"] == "attach it again"
+    chat.write("two", id="m-3", files=["f-1"])
     chat.answered("TWO")
     assert chat.conversation == kept
     assert chat.ask("three") == "THREE"

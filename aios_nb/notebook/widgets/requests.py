@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
-from aios_nb.client import get_file
+from aios_nb.client import SiteClient, get_file
 from aios_nb.errors import AiosError, NoSuchAgent, UsageError
 from aios_nb.notebook.widgets import printed
 from aios_nb.notebook.widgets.panel import PAUSE_S
@@ -37,21 +37,26 @@ class Requests:
 
     def __init__(self, page: Page) -> None:
         self._page = page
-        self._uploads = Uploads()
+        self._uploads: Uploads | None = None
         self._helping: asyncio.Task[Any] | None = None
 
     async def take(self, talk: Talk, message: Message, buffers: Sequence[bytes]) -> None:
         """Do it; what is no message of ours is ignored."""
         kind = str(message.get("type"))
         if kind == "upload":  # its pieces must stay in order: nothing is waited for before
-            await self._refusing(
-                "unloadable", message, self._uploads.take(talk.client, message, buffers)
-            )
+            taking = self._uploads_to(talk.client).take(message, buffers)
+            await self._refusing("unloadable", message, taking)
             return
         do: Callable[[Talk, Message], Awaitable[None]] | None = getattr(self, f"on_{kind}", None)
         if do is not None:
             await talk.ready.wait()
             await do(talk, message)
+
+    def _uploads_to(self, client: SiteClient) -> Uploads:
+        """A node that is started again has another loop, and nothing waits from one to another."""
+        if self._uploads is None or self._uploads.client is not client:
+            self._uploads = Uploads(client, self._uploads.there if self._uploads else {})
+        return self._uploads
 
     async def _refusing(self, word: str, message: Message, job: Awaitable[Any]) -> None:
         """What has an id of the page's own is refused under that id."""
@@ -69,7 +74,8 @@ class Requests:
 
     async def on_send(self, talk: Talk, message: Message) -> None:
         async def send() -> None:
-            files = [await self._uploads.done(str(one)) for one in message.get("files") or ()]
+            uploads = self._uploads_to(talk.client)
+            files = [await uploads.done(str(one)) for one in message.get("files") or ()]
             await talk.send(
                 str(message["text"]),
                 message_id=str(message["id"]),

@@ -248,6 +248,8 @@ class Store {
   }
 
   on_unloadable(message) {
+    const file = this.chips().find((one) => one.id === message.id);
+    if (file) file.state = "lost"; // nobody wants the rest of it
     this.files.delete(message.id);
     this.changed("files");
     this.changed("toast", message.text, "error");
@@ -326,10 +328,14 @@ class Store {
     }
   }
 
+  /** Files of what is being written, and of what is on its way. */
+  chips() {
+    return [...this.files.values(), ...[...this.pending.values()].flatMap((one) => one.files)];
+  }
+
   /** Who was to take the rest is gone: whoever waits for it is told. */
   dropUploads() {
-    const chips = [this.files, ...[...this.pending.values()].map((one) => one.files)].flatMap((files) => [...files.values()]);
-    const lost = chips.filter((file) => file.state === "loading");
+    const lost = this.chips().filter((file) => file.state === "loading");
     if (!lost.length) return;
     for (const file of lost) {
       file.state = "lost";

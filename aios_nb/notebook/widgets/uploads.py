@@ -15,24 +15,31 @@ HELD_BYTES = 100 << 20
 
 
 class Uploads:
-    """By the ids that the page gave them. Lives on the node's loop."""
+    """To one node, by the ids that the page gave them. Lives on that node's loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, client: SiteClient, there: Mapping[str, dict[str, Any]]) -> None:
+        self.client = client
+        self.there = dict(there)
+        """Files on the node, which has them still when it is started again."""
         self._pieces: dict[str, bytearray] = {}
+        """Who was given a piece last is the last one."""
         self._files: dict[str, asyncio.Future[dict[str, Any]]] = {}
 
-    async def take(
-        self, client: SiteClient, message: Mapping[str, Any], buffers: Sequence[bytes]
-    ) -> None:
+    async def take(self, message: Mapping[str, Any], buffers: Sequence[bytes]) -> None:
         """The next piece of a file; the last one puts it on the node."""
         upload = str(message["id"])
-        self._future(upload)
+        if self._future(upload).done():  # refused, perhaps to make room
+            await self.done(upload)
+            return
         try:
             held = self._add(upload, buffers)
             if message.get("last"):
                 del self._pieces[upload]
                 name, mime = str(message["name"]), str(message.get("mime") or "")
-                file = await put_file(client, bytes(held), name, mime or "application/octet-stream")
+                file = await put_file(
+                    self.client, bytes(held), name, mime or "application/octet-stream"
+                )
+                self.there[upload] = file
                 self._settle(upload, file)
         except Exception as error:
             self._pieces.pop(upload, None)
@@ -40,17 +47,25 @@ class Uploads:
             raise
 
     def _add(self, upload: str, buffers: Sequence[bytes]) -> bytearray:
-        held = self._pieces.setdefault(upload, bytearray())
+        held = self._pieces.pop(upload, bytearray())
         for piece in buffers:
             held += piece
         if len(held) > FILE_LIMIT_BYTES:
             raise TooLarge(f"a file may have {FILE_LIMIT_BYTES >> 20} MB at most")
-        if sum(map(len, self._pieces.values())) > HELD_BYTES:
-            raise TooLarge("too many files at once", hint="send some of them first")
+        self._pieces[upload] = held
+        while sum(map(len, self._pieces.values())) > HELD_BYTES:
+            self._give_up(next(iter(self._pieces)))
         return held
+
+    def _give_up(self, upload: str) -> None:
+        """Make room. A page that was closed says nothing: who waits longest has likely gone."""
+        del self._pieces[upload]
+        self._settle(upload, TooLarge("too many files at once", hint="send some of them first"))
 
     async def done(self, upload: str) -> dict[str, Any]:
         """The file as a message refers to it, when it is on the node."""
+        if upload in self.there:
+            return self.there[upload]
         if upload not in self._files:
             raise UsageError("a file did not arrive", hint="attach it again")
         return await asyncio.shield(self._files[upload])
