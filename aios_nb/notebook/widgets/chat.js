@@ -10,10 +10,7 @@ const CALM_AGAIN_MS = 20000;
 const TOLD_CHARS = 500;
 const ON_ITS_WAY = { sending: "sending …", queued: "queued, kernel is busy", asleep: "waits for the node", cut: "perhaps not heard" };
 const CLICK_MS = 500;
-const POINTER = { at: 0 };
 let VIEWS = 0;
-
-document.addEventListener("pointerdown", () => (POINTER.at = Date.now()), true);
 
 /** How to scroll where somebody looks on. */
 function motion() {
@@ -74,12 +71,15 @@ class ChatView {
     this.timer = setInterval(() => this.ticking.forEach((message) => message.tick(Date.now())), 1000);
     this.onVisible = () => this.read();
     document.addEventListener("visibilitychange", this.onVisible);
+    this.pointedAt = 0;
+    this.onPointer = () => (this.pointedAt = Date.now());
+    document.addEventListener("pointerdown", this.onPointer, true);
     this.quiet = later(QUIET_MS, () => this.tellCalm(false));
     for (const event of ["keydown", "pointerdown", "focusin"]) this.root.addEventListener(event, () => this.stirred());
     this.root.addEventListener("focusin", (event) => (this.focused = event.target));
     this.root.addEventListener("focusout", (event) => {
       this.focused = null;
-      const clicked = Date.now() - POINTER.at < CLICK_MS; // beside it, on nothing
+      const clicked = Date.now() - this.pointedAt < CLICK_MS; // beside it, on nothing
       if (event.target === this.composer.area && !event.relatedTarget && !clicked) this.catchKeys();
       this.quiet();
       setTimeout(() => this.root.isConnected || this.keepFocus(event.target));
@@ -114,11 +114,12 @@ class ChatView {
 
   leave() {
     if (this.focused) this.keepFocus(this.focused);
-    this.store.views.delete(this);
+    this.store.leave(this);
     this.seer.disconnect();
     this.sizer.disconnect();
     clearInterval(this.timer);
     document.removeEventListener("visibilitychange", this.onVisible);
+    document.removeEventListener("pointerdown", this.onPointer, true);
     this.line.say({ type: "bye", view: this.uid });
   }
 

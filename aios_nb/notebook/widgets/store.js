@@ -4,6 +4,7 @@ const CAUGHT = ["keydown", "keypress"];
 const FILE_LIMIT = 20 << 20;
 const FILES_MAX = 16;
 const CHUNK = 1 << 20;
+const KEPT_MS = 10000;
 const YOURS = "#5b6b7b";
 const COLOURS = ["#1976d2", "#2e7d4f", "#8e5bb5", "#b0521b", "#00798a", "#a8385d", "#5d6b2f", "#4a5aa8"];
 
@@ -48,6 +49,19 @@ class Store {
   /** Tell the views. */
   changed(what, ...more) {
     for (const view of this.views) view.changed(what, ...more);
+  }
+
+  /** A view goes; most often another one takes its place, with what this one had. */
+  leave(view) {
+    this.views.delete(view);
+    setTimeout(() => this.views.size || this.release(), KEPT_MS);
+  }
+
+  /** Nobody looks. The page would keep files for as long as it is open; who comes back fetches them again. */
+  release() {
+    for (const url of this.urls.values()) URL.revokeObjectURL(url);
+    this.urls.clear();
+    this.wanted.clear();
   }
 
   // What there is ------------------------------------------------------------------------------
