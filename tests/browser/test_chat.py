@@ -45,6 +45,7 @@ def test_all_arrives_while_the_kernel_is_busy(open_notebook):
     # "Run All": one cell works, another one waits.
     chat.say("go")
     chat.ended("burst")
+    expect(chat.button("Send")).to_be_in_viewport()
     shown = chat.last().locator(".aios-rich").inner_text()
     assert stored(book) == ["go", "".join(f"w{nr} " for nr in range(6000))]
     assert shown.split() == stored(book)[1].split()

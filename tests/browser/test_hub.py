@@ -23,7 +23,7 @@ def cat(text):
 
 
 def test_the_hub_finds_while_one_types_and_opens_a_chat(open_notebook):
-    book = open_notebook(LOAD, OFFER, "%aios hub")
+    book = open_notebook(LOAD, OFFER, "%aios hub", "%aios network")
     book.run_all()
     hub = book.output(2).locator(".aios-hub")
     rows = hub.get_by_role("row")
@@ -72,6 +72,15 @@ def test_the_hub_finds_while_one_types_and_opens_a_chat(open_notebook):
     search.fill("cat")
     book.page.evaluate("() => new Promise((done) => setTimeout(done, 1500))")
     expect(hub.locator(".hub-banner")).to_contain_text("The node is not running")
+
+    # And so without its kernel.
+    book.restart()
+    expect(hub.locator(".hub-banner")).to_contain_text("The kernel was restarted")
+    expect(book.output(3).locator(".aios-net-banner")).to_contain_text("the kernel was restarted")
+    search.fill("dog")
+    book.page.evaluate("() => new Promise((done) => setTimeout(done, 1500))")
+    expect(hub.locator(".hub-banner")).to_contain_text("The kernel was restarted")
+    book.shot("hub-restarted", hub)
 
 
 NEW = re.compile(r"\bhub-new\b")

@@ -71,6 +71,17 @@ def test_an_answer_that_a_restart_has_cut_does_not_look_alive(open_notebook):
     book.run_all()
     expect(chat.last()).to_contain_text("interrupted")
 
+    chat.say("go")
+    expect(chat.last()).to_contain_text("0 1 2")
+    down, up = book.add("%aios down"), book.add("%aios up")
+    book.run(down)
+    expect(chat.last().get_by_text("cut: the node was stopped")).to_be_visible()
+    expect(chat.last()).not_to_contain_text("typing")
+    expect(chat.button("Stop")).to_be_hidden()
+    book.shot("chat-stopped", chat.root)
+    book.run(up)
+    expect(chat.last()).to_contain_text("interrupted")
+
 
 def test_what_was_said_is_saved_though_the_caret_rests_in_the_box(open_notebook):
     book = open_notebook(LOAD, AGENTS, "%aios chat parrot", "%aios chat parrot", "%aios hub")
