@@ -84,6 +84,8 @@ class Site(GuestVerbs):
     """Opens a chat with an agent, where there is a page to show it on."""
     wait_face: ClassVar[Callable[[str], AbstractAsyncContextManager[Waiting]] | None] = None
     """Shows what somebody waits for, while it is open; None: nobody looks."""
+    stop_face: ClassVar[Callable[[KeyboardInterrupt, str], None] | None] = None
+    """Has an interrupt shown as the end of what was waited for, not as a place in our code."""
 
     def __init__(self, loop: LoopThread) -> None:
         self.loop = loop
@@ -119,9 +121,14 @@ class Site(GuestVerbs):
         face = Site.wait_face
         # What a thread waits for is not the business of the cell that happens to run.
         beside = threading.current_thread() is not threading.main_thread()
-        if face is None or not doing or beside:
-            return self.loop.sync(make)
-        return self.loop.sync(lambda: self._shown(face(doing), make, message_id))
+        try:
+            if face is None or not doing or beside:
+                return self.loop.sync(make)
+            return self.loop.sync(lambda: self._shown(face(doing), make, message_id))
+        except KeyboardInterrupt as stop:
+            if doing and Site.stop_face is not None:
+                Site.stop_face(stop, doing)
+            raise
 
     async def _shown(
         self,

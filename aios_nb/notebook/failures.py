@@ -16,6 +16,7 @@ from aios_nb.errors import AgentFailed, AiosError
 from aios_nb.journal import journal
 from aios_nb.people.wording import NOTEBOOK, in_words
 from aios_nb.richtext import one_line, plain
+from aios_nb.site import Site
 
 _HOOK = "_render_traceback_"
 _RED, _PLAIN = "\x1b[31m", "\x1b[0m"
@@ -30,8 +31,10 @@ def install(shell: Any, session: Any) -> Callable[[], None]:
         return [f"{_RED}{said}{_PLAIN}" if _has_colours(shell) else said]
 
     setattr(AiosError, _HOOK, render)
+    Site.stop_face = shorten
 
     def uninstall() -> None:
+        Site.stop_face = None
         if AiosError.__dict__.get(_HOOK) is render:
             delattr(AiosError, _HOOK)
 
@@ -91,7 +94,7 @@ def leave_group(error: AiosError) -> None:
 
 
 def shorten(stop: KeyboardInterrupt, what: str) -> None:
-    """The person stopped a command of ours: one line says so, not where in our code it was."""
+    """The person stopped a wait of ours: one line says so, not where in our code it was."""
     if not hasattr(stop, _HOOK):
         setattr(stop, _HOOK, lambda: [f"KeyboardInterrupt: {what} was stopped"])
 
