@@ -396,9 +396,12 @@ def _take_last(command: Command, text: str, values: dict[str, Any], fill: Fill) 
     """Read the options at the end of the line; what is before them."""
     taken: list[tuple[Option, str]] = []
     while not _ONLY_WORDS.search(text) and (found := _LAST.search(text)) is not None:
-        option, said = command.option(found["flag"]), found["value"]
+        flag, said = found["flag"], found["value"]
+        option = command.option(flag) or _meant(command, flag)
         if option is None or bool(option.value) is (said is None):
             break
+        if flag not in option.flags:
+            raise _unknown(command, flag)
         taken.append((option, said or ""))
         text = text[: found.start()]
     for option, said in reversed(taken):
@@ -421,10 +424,14 @@ def _next_option(command: Command, text: str, at: int) -> int:
 
 def _is_mistaken(command: Command, flag: str, missing: Sequence[Argument]) -> bool:
     """Whether this was meant as an option: a question may well begin with a dash."""
-    if not missing or not missing[0].rest:
-        return True
+    return not missing or not missing[0].rest or _meant(command, flag) is not None
+
+
+def _meant(command: Command, flag: str) -> Option | None:
+    """The option that this is but for a slip of the fingers."""
     known = [flag for option in command.options for flag in option.flags]
-    return flag.startswith("--") and bool(difflib.get_close_matches(flag, known, 1, 0.75))
+    near = difflib.get_close_matches(flag, known, 1, 0.75) if flag.startswith("--") else []
+    return command.option(near[0]) if near else None
 
 
 def _unknown(command: Command, flag: str) -> UsageError:
