@@ -16,16 +16,20 @@ from aios_nb._version import __version__
 
 if TYPE_CHECKING:
     from aios_nb.agents.decorator import agent, define
+    from aios_nb.errors import AiosError
     from aios_nb.lifecycle import down, up
     from aios_nb.node import Node
     from aios_nb.parts import File
     from aios_nb.site import Reply
 
-__all__ = ["File", "Node", "Reply", "__version__", "agent", "define", "down", "node", "up"]
+__all__ = [
+    "AiosError", "File", "Node", "Reply", "__version__", "agent", "define", "down", "node", "up",
+]  # fmt: skip
 
 _LATE = {
     "agent": "aios_nb.agents.decorator",
     "define": "aios_nb.agents.decorator",
+    "AiosError": "aios_nb.errors",
     "File": "aios_nb.parts",
     "Node": "aios_nb.node",
     "Reply": "aios_nb.site",

@@ -402,6 +402,11 @@ def test_only_what_is_meant_to_be_used_is_listed() -> None:
     assert all(hasattr(aios, name) for name in dir(aios))
 
 
+def test_every_error_of_ours_is_caught_by_one_name() -> None:
+    with pytest.raises(aios.AiosError):
+        aios.up().ask("ecko", "x")
+
+
 def test_a_hit_without_a_description_shows_its_id_alone() -> None:
     @aios.agent
     async def quiet(text: str) -> str:

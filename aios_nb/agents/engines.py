@@ -105,7 +105,7 @@ class EngineKind(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _KINDS: dict[str, EngineKind] = {}
-_ELSEWHERE = {"kernel": "the notebook extension"}
+_ELSEWHERE = {"kernel": "a notebook's kernel, with %load_ext aios_nb"}
 """Engines that something else brings, and what brings them."""
 
 

@@ -171,7 +171,7 @@ def test_an_async_agent_cannot_ask_for_a_thread():
 
 
 def test_the_kernel_engine_says_in_one_line_what_it_needs():
-    with pytest.raises(UsageError, match="needs the notebook extension") as told:
+    with pytest.raises(UsageError, match="needs a notebook's kernel") as told:
         describe(adder, engine="kernel")
     assert told.value.hint is None
 
