@@ -237,3 +237,15 @@ def test_a_saved_page_needs_nothing_but_itself(notebook: Console):
     assert "http" not in page.STYLE
     assert "url(" not in ran.html
     assert "--jp-" in ran.html
+
+
+def test_the_owner_of_another_node_is_named_by_the_node():
+    events = [
+        Event(f"m{seq}", seq, Kind.MESSAGE, Sender(f"owner@{node * 32}", "human"), "hello")
+        for seq, node in enumerate("ab", 1)
+    ]
+    said = made(("aios_nb.rows", "History"), History("c", events, node_id="a" * 32))
+    text = said["text/plain"]
+    assert "you · " in text
+    assert f"node {'b' * 8} · " in text
+    assert "owner" not in text + said["text/html"]
