@@ -9,6 +9,7 @@ import contextlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aios_nb.errors import AiosError
@@ -40,7 +41,9 @@ class Found(NamedTuple):
 
 
 _OTHERS = Found("", [], alone=False)
-"""Not our line, or the name of a file: IPython knows these."""
+"""Not our line: IPython knows it."""
+PATHS = 200
+"""So many files of a folder are offered."""
 CONVERSATIONS = 50
 """So many of the latest are offered."""
 
@@ -87,7 +90,7 @@ class Completion:
         fragment, words, alone = self.complete(
             context.full_text, context.cursor_line, context.cursor_position
         )
-        if alone and not words and fragment:
+        if alone and not words:
             words = [fragment]  # IPython suppresses others only where something is offered
         return {
             "completions": [SimpleCompletion(text=text, type="aios") for text in words],
@@ -159,13 +162,13 @@ class Completion:
 
     def _value(self, option: Option, fragment: str) -> Found:
         if option.value in _PATHS:
-            return _OTHERS
+            return _files(fragment)
         values = option.choices or self._values(_KINDS.get(option.value, ""))
         return Found(fragment, _fitting(fragment, values))
 
     def _word(self, argument: Argument, rest: str, fragment: str) -> Found:
         if argument.name.upper() in _PATHS:
-            return _OTHERS
+            return _files(fragment)
         if argument.rest and not argument.kind:
             return self._variable(rest)
         if argument.kind == "command":  # some have two words
@@ -217,6 +220,19 @@ def _argument(command: Command, words: Sequence[str]) -> Argument | None:
     if taken < len(arguments):
         return arguments[taken]
     return arguments[-1] if arguments and arguments[-1].rest else None
+
+
+def _files(fragment: str) -> Found:
+    """Files and folders whose path begins so; hidden ones if that is what is typed."""
+    folder, slash, start = fragment.rpartition("/")
+    here = Path(folder + slash).expanduser()
+    words: list[str] = []
+    with contextlib.suppress(OSError, RuntimeError):  # no such folder, no such home
+        for path in sorted(here.iterdir()):
+            if path.name.startswith(start) and path.name.startswith(".") <= start.startswith("."):
+                found = f"{folder}{slash}{path.name}{'/' if path.is_dir() else ''}"
+                words.append(f"'{found}'" if " " in found else found)
+    return Found(fragment, words[:PATHS])
 
 
 def _fitting(fragment: str, names: Iterable[str]) -> list[str]:

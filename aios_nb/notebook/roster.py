@@ -47,7 +47,7 @@ class Roster:
         return sorted(rows, key=lambda row: (row["node_id"] != own, row["name"], row["id"]))
 
     def names(self) -> list[str]:
-        """What may be typed for an agent: names that mean one only, then ids."""
+        """What may be typed for an agent: names that mean one only, then ids of others."""
         with self._lock:
             if self._names is None:
                 self._names = self._typed()
@@ -88,7 +88,8 @@ class Roster:
         others = [row["name"] for row in self._rows.values() if row["node_id"] != self._own_id]
         mine, often = set(own), Counter(others)
         single = [name for name in often if often[name] == 1 and name not in mine]
-        return [*sorted(own), *sorted(single), *sorted(self._rows)]
+        ids = [key for key, row in self._rows.items() if row["node_id"] != self._own_id]
+        return [*sorted(own), *sorted(single), *sorted(ids)]
 
     # On the node's loop ----------------------------------------------------------------------
 
