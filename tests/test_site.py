@@ -248,7 +248,7 @@ def test_a_mistake_is_one_line_with_a_way_out() -> None:
         node.ask("ecko", "x")
     assert str(wrong.value) == "no such agent: ecko (did you mean echo?)"
 
-    with pytest.raises(UsageError, match="notebook extension") as kernel:
+    with pytest.raises(UsageError, match="notebook's kernel") as kernel:
 
         @aios.agent(engine="kernel")
         def in_kernel(text: str) -> str:

@@ -74,7 +74,7 @@ def test_reloading_is_a_new_node_with_the_same_agents(shell: InteractiveShell):
 def test_without_a_kernel_there_is_no_kernel_engine(shell: InteractiveShell):
     shell.run_line_magic("load_ext", "aios_nb")
 
-    with pytest.raises(UsageError, match="notebook extension"):
+    with pytest.raises(UsageError, match="notebook's kernel"):
         aios.agent(name="x", engine="kernel")(lambda text: text)
 
 
