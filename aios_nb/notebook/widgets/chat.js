@@ -191,6 +191,7 @@ class ChatView {
     if (done && !item.who.mine) this.arrived(item);
     this.drawTop();
     this.follow();
+    if (done && !item.who.mine && !known?.blocks?.length) this.fromTop(message.node);
   }
 
   on_grow(item, keep) {
@@ -375,6 +376,16 @@ class ChatView {
     const writing = document.activeElement === this.composer?.area;
     if (writing && high > this.high) this.composer.node.scrollIntoView({ block: "nearest" });
     this.high = high;
+  }
+
+  /** An answer that came all at once and is higher than the log is read from its beginning. */
+  fromTop(node) {
+    const { log } = this;
+    if (!this.atEnd || heightOf(node) <= log.clientHeight) return;
+    this.atEnd = false;
+    log.scrollTop += node.getBoundingClientRect().top - log.getBoundingClientRect().top;
+    this.store.scroll = log.scrollTop;
+    this.read();
   }
 
   scrolled() {

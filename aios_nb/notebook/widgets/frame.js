@@ -75,7 +75,7 @@ class Head {
     return [
       !title.startsWith("Chat with ") && title,
       agent.ours ? `${agent.node}, this notebook` : agent.node,
-      away ? STANDING[agent.state] : agent.changed ? "card changed since you used it" : trust,
+      away ? STANDING[agent.state] : agent.changed ? "⚠ card changed since you used it" : trust,
       also.length && `also here: ${also.join(", ")}`,
     ].filter(Boolean);
   }

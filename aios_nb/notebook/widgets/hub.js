@@ -105,7 +105,7 @@ class Hub {
       placeholder: "Describe the job, or a name, tag:math, node:bob, live:yes",
       "aria-label": "Search agents", "aria-autocomplete": "list", "aria-expanded": "true", "aria-haspopup": "grid",
       "aria-controls": `${this.uid}-grid`, "aria-describedby": `${this.uid}-keys`,
-      on: { input: () => this.typed(), keydown: (event) => this.keyInSearch(event) },
+      on: { input: () => this.typed(), keydown: (event) => this.keyInSearch(event), focus: () => this.hold(), blur: () => this.letGo() },
     });
     this.wipe = button("×", { class: "hub-wipe", "aria-label": "Clear the search", ...hidden }, () => this.clear());
     this.banner = el("div", { class: "hub-banner", role: "status", ...hidden });
@@ -180,6 +180,16 @@ class Hub {
     this.pending = null;
     this.take(message);
     this.announce(this.order.length ? plural(this.total, "agent", "agents") : "No agents found");
+  }
+
+  /** While somebody types, fewer rows do not pull up the cells below. */
+  hold() {
+    this.scroll.style.minHeight = `${this.scroll.clientHeight}px`;
+  }
+
+  /** A little later: what is being clicked stays where it is. */
+  letGo() {
+    setTimeout(() => document.activeElement === this.input || (this.scroll.style.minHeight = ""), LEFT_MS);
   }
 
   /** For screen readers. */
