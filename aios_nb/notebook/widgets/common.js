@@ -4,6 +4,7 @@
 const SVG = "http://www.w3.org/2000/svg";
 const QUEUED_AFTER_MS = 1000;
 const GREET_AGAIN_MS = 100;
+const COPIED_MS = 1500;
 
 /** An element. `props`: attributes, `on: {event: handler}`; null and false are left out. */
 function el(tag, props, ...children) {
@@ -186,6 +187,11 @@ function clock(iso) {
   return at.toDateString() === new Date().toDateString() ? time : `${at.toLocaleDateString()} ${time}`;
 }
 
+/** So many of them, in words. */
+function many(count, word) {
+  return `${Number(count).toLocaleString()} ${word}${count === 1 ? "" : "s"}`;
+}
+
 function later(ms, action) {
   let timer = 0;
   return (...args) => {
@@ -205,4 +211,15 @@ async function copyText(text, root) {
     document.execCommand("copy");
     area.remove();
   }
+}
+
+/** A button that copies what `text()` gives; it says so for a moment. */
+function copyButton(text, what, root, props, word = "copy") {
+  const made = el("button", { type: "button", "aria-label": `Copy ${what}`, ...props }, word);
+  made.addEventListener("click", async () => {
+    await copyText(text(), root);
+    made.textContent = "copied";
+    setTimeout(() => (made.textContent = word), COPIED_MS);
+  });
+  return made;
 }

@@ -69,7 +69,7 @@ function noMatch(hub) {
   let next = el("p", null, "Say in other words what you want done, or ", button("Show all", null, () => hub.clear()));
   if (near.kind === "wider")
     next = el("p", null,
-      `Without the filter there ${near.total === 1 ? "is" : "are"} ${plural(near.total, "agent", "agents")}: `,
+      `Without the filter there ${near.total === 1 ? "is" : "are"} ${many(near.total, "agent")}: `,
       button("Search everywhere", null, () => hub.search(near.words)));
   else if (near.rows.length) next = el("p", null, "Did you mean");
   const shown = (row) =>

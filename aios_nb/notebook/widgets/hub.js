@@ -133,7 +133,7 @@ class Hub {
   paintHead() {
     const { agents, nodes, mine } = this.around;
     const words = { starting: "starting…", asking: "looking…", silent: "no answer", offline: "not connected", up: "live" };
-    const parts = agents === undefined ? [] : [`${plural(agents, "agent", "agents")} on ${plural(nodes, "node", "nodes")}`, " · "];
+    const parts = agents === undefined ? [] : [`${many(agents, "agent")} on ${many(nodes, "node")}`, " · "];
     this.counts.replaceChildren(...parts, el("span", { class: "hub-state", "data-state": this.state }, words[this.state]));
     this.pills.mine.textContent = mine === undefined ? "mine" : `mine ${mine}`;
     for (const [key, pill] of Object.entries(this.pills)) pill.setAttribute("aria-pressed", String(key === this.only));
@@ -179,7 +179,7 @@ class Hub {
     this.tell();
     this.pending = null;
     this.take(message);
-    this.announce(this.order.length ? plural(this.total, "agent", "agents") : "No agents found");
+    this.announce(this.order.length ? many(this.total, "agent") : "No agents found");
   }
 
   /** While somebody types, fewer rows do not pull up the cells below. */
@@ -238,7 +238,7 @@ class Hub {
     this.fresh.hidden = !moved;
     if (!moved) return;
     const text = added ? `${added} new` : "The list has changed";
-    if (this.fresh.textContent !== text) this.announce(added ? plural(added, "new agent", "new agents") : text);
+    if (this.fresh.textContent !== text) this.announce(added ? many(added, "new agent") : text);
     this.fresh.textContent = text;
   }
 

@@ -171,22 +171,12 @@ class Side {
       this.values = facts.map(([, , copy]) => (copy ? el("code") : el("span")));
       this.facts.replaceChildren(...facts.flatMap(([term, , copy], i) => [
         el("dt", null, term),
-        el("dd", null, this.values[i], copy && this.copier(() => this.values[i].textContent, term)),
+        el("dd", null, this.values[i], copy && copyButton(() => this.values[i].textContent, term, this.root, { class: "aios-net-quiet" })),
       ]));
     }
     facts.forEach(([, text], i) => {
       if (this.values[i].textContent !== text) this.values[i].textContent = text;
     });
-  }
-
-  copier(text, what) {
-    const button = el("button", { type: "button", class: "aios-net-quiet", "aria-label": `Copy ${what}` }, "copy");
-    button.addEventListener("click", async () => {
-      await copyText(text(), this.root);
-      button.textContent = "copied";
-      setTimeout(() => (button.textContent = "copy"), 1200);
-    });
-    return button;
   }
 
   drawAgents() {
@@ -202,7 +192,7 @@ class Side {
     if (!this.asking) {
       const calls = this.details && this.details.calls;
       return this.buttons.replaceChildren(
-        el("p", null, rule === "block" ? "You blocked it." : rule === "allow" ? "You allowed it." : calls ? `It called your agents ${calls === 1 ? "once" : `${calls.toLocaleString("en")} times`}.` : ""),
+        el("p", null, rule === "block" ? "You blocked it." : rule === "allow" ? "You allowed it." : calls ? `It called your agents ${calls === 1 ? "once" : many(calls, "time")}.` : ""),
         el("button", { type: "button", disabled: rule === "allow", on: { click: () => this.ask("allow") } }, "Allow…"),
         el("button", { type: "button", disabled: rule === "block", on: { click: () => this.ask("block") } }, "Block…"),
       );

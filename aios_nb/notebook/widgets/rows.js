@@ -2,15 +2,10 @@
 
 const MINUTE_MS = 60000;
 const TAGS_SHOWN = 4;
-const COPIED_MS = 1500;
 const WHO_MAY = { private: "only you", known: "nodes that were allowed", network: "any node", public: "anyone" };
 const LIFE = { alive: "alive", suspect: "not answering", gone: "gone" };
 const KINDS = { mcp: "MCP server", a2a: "A2A agent" };
 const MARKS = { "-": "del", "+": "ins", "=": "span" };
-
-function plural(count, one, many) {
-  return `${Number(count).toLocaleString()} ${count === 1 ? one : many}`;
-}
 
 function button(word, props, click) {
   return el("button", { type: "button", ...props, on: { click } }, word);
@@ -21,14 +16,8 @@ function icon(...paths) {
   return svg("svg", shape, paths.map((d) => svg("path", { d })));
 }
 
-/** A button that copies; it says so for a moment. */
-function copier(hub, text, what, word) {
-  const made = button(word || `copy ${what}`, { class: "hub-copy", "data-do": `copy ${what}`, "aria-label": `Copy ${what}` }, async () => {
-    await copyText(text, hub.root);
-    made.textContent = "copied";
-    setTimeout(() => (made.textContent = word || `copy ${what}`), COPIED_MS);
-  });
-  return made;
+function copier(hub, text, what, word = `copy ${what}`) {
+  return copyButton(() => text, what, hub.root, { class: "hub-copy", "data-do": `copy ${what}` }, word);
 }
 
 function ownerOf(row) {
@@ -104,7 +93,7 @@ function trustOf(hub, row, life) {
   const more = [
     row.source && (KINDS[row.source] || row.source),
     life === "alive" && far !== undefined && (far < 1 ? "< 1 ms" : `${Math.round(far).toLocaleString()} ms`),
-    row.talks && plural(row.talks, "talk", "talks"),
+    row.talks && many(row.talks, "talk"),
     row.mine && !row.built_in && row.access === "private" && "only you",
     row.mine && !row.built_in && !row.source && row.version && `v${row.version}`,
   ].filter(Boolean);
@@ -170,7 +159,7 @@ function factsOf(hub, row, card, said) {
     said.version ? fact("Version", said.version) : null,
     said.tags.length ? fact("Tags", said.tags.map((tag) => tagOf(hub, tag))) : null,
     card.facts ? fact("How it runs", runsOf(said)) : null,
-    card.used ? fact("Used by you", `${plural(card.used.talks, "time", "times")}, last ${clock(card.used.at)}`) : null);
+    card.used ? fact("Used by you", `${many(card.used.talks, "time")}, last ${clock(card.used.at)}`) : null);
 }
 
 function signatureOf(card, row) {

@@ -17,7 +17,6 @@ function bytes(count) {
 }
 
 const speed = (rate) => `${bytes(rate)}/s`;
-const many = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 const waited = (ms) => (ms === null ? "not measured" : `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`);
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
