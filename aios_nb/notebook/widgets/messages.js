@@ -175,9 +175,10 @@ class Message {
   actions(item, busy) {
     const { chat } = this;
     const copies = !busy && Boolean(item.text || item.blocks?.length || item.data);
+    const partly = !item.text && item.data?.rows?.length < item.data?.of_rows;
     const edits = item.who.mine && !item.re && !item.resent && item.text;
     return el("span", { class: "aios-actions" },
-      copies && quiet("copy", "Copy this message", () => chat.copy(item.text || asText(item.data) || this.body.innerText)),
+      copies && quiet("copy", partly ? "Copy the rows that are shown" : "Copy this message", () => chat.copy(item.text || asText(item.data) || this.body.innerText)),
       edits && quiet("edit", "Edit and send again", () => chat.composer.edit(item)),
       busy && quiet("stop", "Stop (Esc)", () => chat.stop()));
   }
