@@ -144,7 +144,9 @@ def _spot(zone: int, slot: int, room: int, inner: float, outer: float) -> tuple[
     low = inner + min(0.035 if inner == _CENTRE else 0.12, wide / 3)
     high = outer - min(0.035, wide / 4)
     low, high = low**2, high**2
-    radius = math.sqrt(low + (high - low) * (slot + 0.5) / room)
+    # A few stand in the middle of it, clear of both its lines.
+    share = 0.5 if room == _ROOMS[0] else (slot + 0.5) / room
+    radius = math.sqrt(low + (high - low) * share)
     angle = slot * _GOLDEN + 2.2 * zone + 0.35
     return round(radius * math.cos(angle), 4), round(radius * math.sin(angle), 4)
 
