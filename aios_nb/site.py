@@ -17,6 +17,7 @@ import msgspec
 
 from aios_nb import parts
 from aios_nb.client.files import put_file
+from aios_nb.client.history import pages
 from aios_nb.client.interface import SiteClient
 from aios_nb.current import program
 from aios_nb.envelope import DEADLINE_DEFAULT_S, AgentRow, new_id
@@ -344,13 +345,10 @@ class Site(GuestVerbs):
     async def _history(self, conversation: str, after: int) -> History:
         client = self.client
         found = History(conversation, [], node_id=client.node_id)
-        more = True
-        while more:
-            page = await client.call("chat.history", conversation=conversation, after=after)
+        async for page in pages(client, conversation, after):
             part = msgspec.convert(page, History)
             messages = [*found.messages, *part.messages]
             found = History(conversation, messages, part.title, part.agents, client.node_id)
-            after, more = part.messages[-1].seq if part.messages else after, page["more"]
         return found
 
 

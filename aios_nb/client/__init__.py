@@ -6,8 +6,11 @@ all calls, and comes back after the connection broke. Both give the same shapes.
 """
 
 from aios_nb.client.files import get_file, put_file
+from aios_nb.client.history import pages
 from aios_nb.client.interface import Flow, SiteClient
 from aios_nb.client.local import LocalClient
 from aios_nb.client.remote import RemoteClient
 
-__all__ = ["Flow", "LocalClient", "RemoteClient", "SiteClient", "get_file", "put_file"]
+__all__ = [
+    "Flow", "LocalClient", "RemoteClient", "SiteClient", "get_file", "pages", "put_file",
+]  # fmt: skip

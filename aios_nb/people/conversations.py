@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from aios_nb.client import SiteClient
+from aios_nb.client import SiteClient, pages
 from aios_nb.envelope import ID
 from aios_nb.errors import AiosError, UsageError
 from aios_nb.people.naming import NODE_SHOWN, app_of
 
-PAGE = 1000
+LISTED = 1000
 _LAST = "last"
 _TOKEN = "token:"  # noqa: S105 - what its id begins with
 
 
 async def find(client: SiteClient, ref: str) -> str:
     """The id of a conversation by its id, the start of it, its title, or ``last``."""
-    rows = (await client.call("chat.list", limit=PAGE))["conversations"]
+    rows = (await client.call("chat.list", limit=LISTED))["conversations"]
     if ref == _LAST:
         if not rows:
             raise AiosError("there is no conversation yet", hint="start one: aios-nb chat")
@@ -62,16 +62,9 @@ def opened_in(row: Mapping[str, Any]) -> str:
 
 
 async def read(client: SiteClient, conversation: str) -> dict[str, Any]:
-    """The whole of a conversation, page by page."""
-    whole: dict[str, Any] = await client.call("chat.history", conversation=conversation, limit=PAGE)
-    page = whole["messages"]
-    while len(page) == PAGE:
-        more = await client.call(
-            "chat.history", conversation=conversation, after=page[-1]["seq"], limit=PAGE
-        )
-        page = more["messages"]
-        whole["messages"] += page
-    return whole
+    """The whole of a conversation, and how it stands."""
+    told = [page async for page in pages(client, conversation)]
+    return {**told[-1], "messages": [row for page in told for row in page["messages"]]}
 
 
 def form_of(path: Path, *, replace: bool) -> str:

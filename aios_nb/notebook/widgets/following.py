@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from aios_nb.bell import Bell
-from aios_nb.client import SiteClient
+from aios_nb.client import SiteClient, pages
 from aios_nb.envelope import now_iso
 from aios_nb.errors import RpcError
 from aios_nb.notebook.widgets.contents import said_by_agent
@@ -124,17 +124,9 @@ class Following:
     async def _read(
         self, conversation: str, after: int, upto: int
     ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """Rows beyond ``after`` up to one; a page ends early where texts are long."""
-        rows: list[dict[str, Any]] = []
-        while True:
-            page = await self._client.call(
-                "chat.history", conversation=conversation, after=after, limit=max(1, upto - after)
-            )
-            came = [row for row in page["messages"] if row["seq"] <= upto]
-            rows += came
-            if not came or came[-1]["seq"] >= upto:
-                return page, rows
-            after = came[-1]["seq"]
+        """The last page of the rows beyond ``after`` up to one, and all those rows."""
+        told = [page async for page in pages(self._client, conversation, after, upto)]
+        return told[-1], [row for page in told for row in page["messages"]]
 
     async def _parse(self, item_id: str) -> None:
         """A long text, beside the loop."""
