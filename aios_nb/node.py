@@ -133,6 +133,12 @@ class Node(Site):
         """Stop offering an agent."""
         self.run(lambda: self.client.call("agents.withdraw", name=name))
 
+    def offered(self, name: str) -> str | None:
+        """The version of an agent that it hosts now, or None; for any thread, never waits."""
+        rooms = self._rooms
+        hosted = None if rooms is None else rooms.host_room.find(name)
+        return None if hosted is None else hosted.card.version
+
     def _withdrawn(self, name: str) -> None:
         self.on_withdrawn(name)
 

@@ -37,7 +37,7 @@ def offer(shell: Any, session: Session, line: str, cell: str) -> Any:
     before = program.declared.get(name)
     try:
         return _offered(shell, session, name, options, line, cell)
-    except BaseException:
+    except Exception:  # who interrupted it waits for nothing more
         _say_what_stands(shell, session, name, changed=program.declared.get(name) is not before)
         raise
 
@@ -179,14 +179,13 @@ def _say_what_stands(shell: Any, session: Session, name: str, *, changed: bool) 
     from aios_nb.notebook.show.results import Note, note
 
     node = session.site()
-    if node is None:
+    version = None if node is None else node.offered(name)  # a busy node does not hold up the error
+    if version is None:
         return
-    with suppress(AiosError):
-        version = node.card(f"{name}@{node.node_id}").card["version"]
-        said = f"{name} is not changed: version {version} is still offered"
-        if changed:
-            said = f"{name} is offered all the same: version {version}"
-        shell.display_pub.publish(data=note(Note(said)), metadata={})
+    said = f"{name} is not changed: version {version} is still offered"
+    if changed:
+        said = f"{name} is offered all the same: version {version}"
+    shell.display_pub.publish(data=note(Note(said)), metadata={})
 
 
 def _node(shell: Any, session: Session) -> Any:

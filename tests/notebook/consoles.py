@@ -91,7 +91,7 @@ class Console:
 
     @property
     def node(self) -> Node:
-        return self.session.node(30)
+        return self.session.node(CEILING_S)
 
     @property
     def names(self) -> dict[str, Any]:
@@ -157,6 +157,25 @@ def console(folder: Path) -> Iterator[Console]:
             InteractiveShell.clear_instance()
             atexit.unregister(shell.atexit_operations)
             shell.atexit_operations()
+
+
+@contextmanager
+def held(node: Node) -> Iterator[None]:
+    """Inside, the node's loop does nothing: whoever waited for it would wait to the ceiling."""
+    began, release, given_up = threading.Event(), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        began.set()
+        if not release.wait(CEILING_S):
+            given_up.set()
+
+    node.loop.loop.call_soon_threadsafe(hold)
+    assert began.wait(CEILING_S)
+    try:
+        yield
+    finally:
+        release.set()
+    assert not given_up.is_set()
 
 
 class Tags(HTMLParser):

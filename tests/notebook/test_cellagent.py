@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import aios_nb as aios
-from tests.notebook.consoles import Console, console
+from tests.notebook.consoles import Console, console, held
 
 ADDER = """%%agent adder --about Adds the numbers, it's easy --tags math, sums --example 2 and 3
 def adder(text):
@@ -180,6 +180,22 @@ def test_a_cell_that_fails_says_which_version_goes_on_answering(page: Console):
     assert not ran.ok
     assert "steady is offered all the same: version 2" in ran.text
     assert page.good("%aios ask steady x").text == "two"
+
+
+def test_a_cell_that_fails_does_not_wait_for_a_node_that_hangs(page: Console):
+    page.good("%%agent calm\ndef calm(text): return 'one'")
+    with held(aios.node()):
+        ran = page.run("%%agent calm\n1 / 0\ndef calm(text): return 'two'")
+    assert not ran.ok
+    assert "ZeroDivisionError" in ran.printed
+    assert "calm is not changed: version 1 is still offered" in ran.text
+
+
+def test_a_cell_that_is_interrupted_says_no_more(page: Console):
+    page.good("%%agent left\ndef left(text): return 'one'")
+    ran = page.run("%%agent left\ndef left(text): return 'two'\nraise KeyboardInterrupt")
+    assert not ran.ok
+    assert ran.text == ""
 
 
 def test_an_agent_offered_while_there_is_no_node_comes_with_the_next(page: Console):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 
@@ -11,7 +10,7 @@ from IPython.core.completer import provisionalcompleter
 
 import aios_nb as aios
 from aios_nb.notebook.parser import COMMANDS
-from tests.notebook.consoles import CEILING_S, Console, console
+from tests.notebook.consoles import CEILING_S, Console, console, held
 
 
 @pytest.fixture(scope="module")
@@ -110,17 +109,6 @@ def test_other_lines_are_left_alone(page: Console):
 
 
 def test_a_node_that_hangs_does_not_hold_up_the_tab(page: Console):
-    release, held = threading.Event(), threading.Event()
-
-    def hang() -> None:
-        held.set()
-        release.wait(CEILING_S)
-
-    aios.node().loop.loop.call_soon_threadsafe(hang)
-    assert held.wait(CEILING_S)
-    try:
+    with held(aios.node()):
         assert "%aios ask echo" in tab(page, "%aios ask ec")
         assert "%aios history last" in tab(page, "%aios history ")
-        assert not release.is_set()
-    finally:
-        release.set()
