@@ -9,12 +9,22 @@ import contextlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aios_nb.errors import AiosError
 from aios_nb.notebook.filling import variables
-from aios_nb.notebook.parser import COMMANDS, OFFER, Argument, Command, Option
+from aios_nb.notebook.parser import (
+    COMMANDS,
+    OFFER,
+    Argument,
+    Command,
+    Option,
+    quoted,
+    skip,
+    typed,
+    word_at,
+)
+from aios_nb.notebook.paths import paths
 from aios_nb.people.naming import came_along
 
 if TYPE_CHECKING:
@@ -42,8 +52,6 @@ class Found(NamedTuple):
 
 _OTHERS = Found("", [], alone=False)
 """Not our line: IPython knows it."""
-PATHS = 200
-"""So many files of a folder are offered."""
 CONVERSATIONS = 50
 """So many of the latest are offered."""
 
@@ -126,8 +134,8 @@ class Completion:
             rows = answer.result()["conversations"]
             self._conversations = [row["conversation"] for row in rows]
 
-    def _command(self, typed: str) -> Found:
-        name, space, rest = typed.partition(" ")
+    def _command(self, line: str) -> Found:
+        name, space, rest = line.partition(" ")
         if not space:
             return Found(name, _fitting(name, [word for word in COMMANDS if " " not in word]))
         deeper, space, further = rest.lstrip().partition(" ")
@@ -142,8 +150,7 @@ class Completion:
 
     def _behind(self, command: Command, rest: str) -> Found:
         """Behind a command's name: an option, its value, or a word."""
-        *words, fragment = re.split(r"\s+", rest)
-        words = [word for word in words if word]
+        words, fragment = _apart(command, rest)
         option = command.option(words[-1]) if words else None
         if option is not None and option.value:
             return self._value(option, fragment)
@@ -222,17 +229,34 @@ def _argument(command: Command, words: Sequence[str]) -> Argument | None:
     return arguments[-1] if arguments and arguments[-1].rest else None
 
 
-def _files(fragment: str) -> Found:
-    """Files and folders whose path begins so; hidden ones if that is what is typed."""
-    folder, slash, start = fragment.rpartition("/")
-    here = Path(folder + slash).expanduser()
+def _apart(command: Command, rest: str) -> tuple[list[str], str]:
+    """The words that are done, and the one that is being typed.
+
+    A quote that is open goes on over spaces where a path is wanted; a question may begin with one.
+    """
     words: list[str] = []
-    with contextlib.suppress(OSError, RuntimeError):  # no such folder, no such home
-        for path in sorted(here.iterdir()):
-            if path.name.startswith(start) and path.name.startswith(".") <= start.startswith("."):
-                found = f"{folder}{slash}{path.name}{'/' if path.is_dir() else ''}"
-                words.append(f"'{found}'" if " " in found else found)
-    return Found(fragment, words[:PATHS])
+    at = skip(rest, 0)
+    while at < len(rest):
+        word, end = word_at(rest, at)
+        is_open = rest[at] in "'\"" and word == rest[at:end]
+        if end == len(rest) or (is_open and _wants_path(command, words)):
+            break
+        words.append(rest[at:end])
+        at = skip(rest, end)
+    return words, rest[at:]
+
+
+def _wants_path(command: Command, words: Sequence[str]) -> bool:
+    option = command.option(words[-1]) if words else None
+    if option is not None and option.value:
+        return option.value in _PATHS
+    argument = _argument(command, words)
+    return argument is not None and argument.name.upper() in _PATHS
+
+
+def _files(fragment: str) -> Found:
+    mark = fragment[:1] if fragment[:1] in {"'", '"'} else ""
+    return Found(fragment, [quoted(path, mark) for path in paths(typed(fragment))])
 
 
 def _fitting(fragment: str, names: Iterable[str]) -> list[str]:

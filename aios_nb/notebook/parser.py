@@ -22,10 +22,13 @@ _QUOTED = re.compile(r"'([^']*)'(?=\s|\Z)|\"((?:[^\"\\]|\\.)*)\"(?=\s|\Z)", re.D
 _ONLY_WORDS = re.compile(r"(?:^|\s)--(?:\s|\Z)")
 _LAST = re.compile(
     r"(?:^|\s)(?P<flag>--?[A-Za-z][A-Za-z-]*)"
-    r"(?:(?:=|\s+)(?P<value>'[^']*'|\"[^\"]*\"|[^\s'\"-][^\s'\"]*))?\s*\Z"
+    r"(?:(?:=|\s+)(?P<value>'[^']*'|\"(?:[^\"\\]|\\.)*\"|[^\s'\"-][^\s'\"]*))?\s*\Z"
 )
 """An option at the end of a line, with its value if it has one."""
 _ESCAPED = re.compile(r"\\([\"\\])")
+_TO_ESCAPE = re.compile(r"[\"\\]")
+_NEEDS_QUOTES = re.compile(r"\A-|[\s'\"]")
+"""A bare word may have a quote in it; behind a question only one without is an option's value."""
 
 
 class Argument(NamedTuple):
@@ -302,7 +305,7 @@ def parse(line: str, fill: Fill = str) -> Parsed:
     ``fill`` puts variables into each value, after the line was taken apart: what is in a variable
     is never an option.
     """
-    name, start = _word(line, _skip(line, 0))
+    name, start = word_at(line, skip(line, 0))
     if not name:
         return read(COMMANDS["status"], "")
     if name in _HELP:
@@ -310,7 +313,7 @@ def parse(line: str, fill: Fill = str) -> Parsed:
     command = COMMANDS.get(name) or COMMANDS.get(name.lower())
     if command is None:
         raise UsageError(f"there is no %aios {name[:40]}", hint=_near(name, COMMANDS))
-    deeper = _BARE.match(line, _skip(line, start))  # not in quotes: those are words to look for
+    deeper = _BARE.match(line, skip(line, start))  # not in quotes: those are words to look for
     below = COMMANDS.get(f"{command.name} {deeper[0]}") if deeper else None
     if below is not None and deeper is not None:
         return read(below, line[deeper.end() :], fill)
@@ -330,7 +333,7 @@ def read(command: Command, text: str, fill: Fill = str) -> Parsed:
         return Parsed(COMMANDS["help"], {"command": command.name})
     if command.options_last:
         text = _take_last(command, text, values, fill)
-    missing, at, only_words = list(command.arguments), _skip(text, 0), False
+    missing, at, only_words = list(command.arguments), skip(text, 0), False
     while at < len(text):
         found = None if only_words else _OPTION.match(text, at)
         option = command.option(found[1]) if found else None
@@ -348,9 +351,9 @@ def read(command: Command, text: str, fill: Fill = str) -> Parsed:
             values[missing.pop(0).name] = fill(_unquoted(text[at:].rstrip()))
             break
         else:
-            word, at = _word(text, at)
+            word, at = word_at(text, at)
             values[missing.pop(0).name] = fill(word)
-        at = _skip(text, at)
+        at = skip(text, at)
     lacking = [argument for argument in missing if not argument.optional]
     if lacking and not (command.takes_cell and lacking[0].rest):
         which = _MEANT.get(lacking[0].kind, "")
@@ -367,12 +370,12 @@ def _take(
     if not option.value:
         values[option.name] = True
         return at
-    at = _skip(text, at)
+    at = skip(text, at)
     if command.greedy:
         end = _next_option(command, text, at)
         said, at = _unquoted(text[at:end].strip()), end
     else:
-        said, at = _word(text, at)
+        said, at = word_at(text, at)
     if not said:
         raise UsageError(f"{option.flags[-1]} needs {option.value}", hint=_how(command))
     _put(option, fill(said), values)
@@ -457,25 +460,45 @@ def _near(wrong: str, right: Iterable[str]) -> str:
     return "%aios? lists all" if len(names) > 12 else f"one of {', '.join(names)}"  # noqa: PLR2004
 
 
-def _skip(text: str, at: int) -> int:
+def skip(text: str, at: int) -> int:
+    """Where the next word begins."""
     found = _SPACE.match(text, at)
     return found.end() if found else at
 
 
-def _word(text: str, at: int) -> tuple[str, int]:
+def word_at(text: str, at: int) -> tuple[str, int]:
     """The word that begins here, without its quotes, and where it ends."""
-    quoted = _QUOTED.match(text, at)
-    if quoted:
-        return _inside(quoted), quoted.end()
+    found = _QUOTED.match(text, at)
+    if found:
+        return _inside(found), found.end()
     bare = _BARE.match(text, at)
     return (bare[0], bare.end()) if bare else ("", at)
 
 
+def typed(fragment: str) -> str:
+    """What a word says so far: its quotes, if it begins with one, may be open."""
+    if fragment.startswith("'"):
+        return fragment[1:].removesuffix("'")
+    if not fragment.startswith('"'):
+        return fragment
+    whole = _QUOTED.fullmatch(fragment)
+    return _inside(whole) if whole else _ESCAPED.sub(r"\1", fragment[1:])
+
+
+def quoted(text: str, mark: str = "") -> str:
+    """A word that says this. ``mark``: the quote that stands before it already."""
+    if not mark and not _NEEDS_QUOTES.search(text):
+        return text
+    if "'" not in text and mark != '"':
+        return f"'{text}'"
+    return '"' + _TO_ESCAPE.sub(r"\\\g<0>", text) + '"'
+
+
 def _unquoted(text: str) -> str:
     """Without the quotes around all of it, if that is where they are."""
-    quoted = _QUOTED.fullmatch(text)
-    return _inside(quoted) if quoted else text
+    found = _QUOTED.fullmatch(text)
+    return _inside(found) if found else text
 
 
-def _inside(quoted: re.Match[str]) -> str:
-    return quoted[1] if quoted[1] is not None else _ESCAPED.sub(r"\1", quoted[2])
+def _inside(found: re.Match[str]) -> str:
+    return found[1] if found[1] is not None else _ESCAPED.sub(r"\1", found[2])

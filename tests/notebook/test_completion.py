@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import pwd
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from IPython.core.completer import provisionalcompleter
 
 import aios_nb as aios
-from aios_nb.notebook.parser import COMMANDS
+from aios_nb.notebook import paths
+from aios_nb.notebook.parser import COMMANDS, parse
 from tests.notebook.consoles import CEILING_S, Console, console, held
 
 
@@ -72,6 +77,72 @@ def test_where_a_file_is_wanted_only_files_are_offered(page: Console, tmp_path, 
     assert tab(page, f"{here}.h") == [f"{here}.hidden"]
     assert tab(page, "%aios ask echo --file zeb") == ["%aios ask echo --file zebra.md"]
     assert tab(page, f"{here}nowhere/x") == [f"{here}nowhere/x"]
+
+
+@pytest.mark.parametrize("typed", ["export last ", "ask echo so it is --file "])
+def test_a_file_that_is_offered_is_the_one_that_is_meant(
+    page: Console, tmp_path, monkeypatch, typed: str
+):
+    monkeypatch.chdir(tmp_path)
+    names = ["a'b c.md", "it's.md", 'say "so".md', "both ' and \".md", "-dash.md", "'whole'.md",
+             "back\\slash d.md", "two  spaces.md", "a\xa0b.md", "plain.md"]  # fmt: skip
+    for name in [*names, "not in a\nline.md"]:
+        (tmp_path / name).touch()
+    lines = tab(page, f"%aios {typed}")
+    meant = [parse(line.removeprefix("%aios ")).values["file"] for line in lines]
+    assert sorted(one[0] if isinstance(one, list) else one for one in meant) == sorted(names)
+
+
+def test_a_path_in_quotes_goes_on_over_spaces(page: Console, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my notes").mkdir()
+    for name in ("ant.md", "in a zoo.md", "it's.md", "my notes/a day.md"):
+        (tmp_path / name).touch()
+    here = "%aios export last "
+    for begun, offered in (
+        ("'in a", "'in a zoo.md'"),
+        ('"in a', '"in a zoo.md"'),
+        ("'it", '"it\'s.md"'),
+        ("'my", "'my notes/'"),
+        ("'my notes/'", "'my notes/a day.md'"),
+        ("'my notes/a d", "'my notes/a day.md'"),
+    ):
+        assert tab(page, f"{here}{begun}") == [f"{here}{offered}"]
+    asked = "%aios ask echo 'tis so --file "
+    assert tab(page, f"{asked}an") == [f"{asked}ant.md"], "a question may begin with a quote"
+
+
+def test_a_folder_without_an_end_is_looked_at_for_a_moment(page: Console, monkeypatch):
+    looked: list[int] = []
+
+    class Entry:
+        def __init__(self, number: int) -> None:
+            self.name = f"{number}.md"
+            self.number = number
+
+        def is_dir(self) -> bool:
+            looked.append(self.number)
+            return False
+
+    monkeypatch.setattr(
+        paths.os, "scandir", lambda _: contextlib.nullcontext(map(Entry, itertools.count()))
+    )
+    assert len(tab(page, "%aios export last ")) == len(looked) == paths.PATHS
+
+
+def test_the_own_home_is_known_and_of_nobody_else_is_asked(page: Console, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "zebra.md").touch()
+    asked: list[str] = []
+
+    def ask(name: str) -> Any:
+        asked.append(name)
+        raise KeyError(name)
+
+    monkeypatch.setattr(pwd, "getpwnam", ask)
+    assert tab(page, "%aios export last ~/ze") == ["%aios export last ~/zebra.md"]
+    assert tab(page, "%aios export last ~else/ze") == ["%aios export last ~else/ze"]
+    assert not asked
 
 
 def test_agents_come_from_what_is_known(page: Console):
