@@ -11,6 +11,7 @@ import asyncio
 import concurrent.futures
 import contextlib
 import inspect
+import sys
 import types
 from collections.abc import Callable, Coroutine, Sequence
 from time import monotonic
@@ -27,7 +28,7 @@ from aios_nb.config import Limits
 from aios_nb.current import program
 from aios_nb.envelope import Event
 from aios_nb.errors import AgentFailed, Busy, Cancelled
-from aios_nb.notebook.kernel import disown, main_loop, running_kernel
+from aios_nb.notebook.kernel import disown, running_kernel
 from aios_nb.notebook.mainthread import Desk
 
 if TYPE_CHECKING:
@@ -62,16 +63,30 @@ def install(shell: Any, session: Session) -> None:
 
 def _follow_cells(shell: Any, desk: Desk) -> None:
     """Let the desk know whether a cell is being run, also one that awaits."""
-    desk.cells = 0 if main_loop() is None else 1  # the one that loads the extension
+    desk.cells = _cells_around()
 
     def begins(_: Any) -> None:
         desk.cells += 1
 
-    def ends(_: Any) -> None:
-        desk.cells = max(0, desk.cells - 1)  # an empty one ends and never began
+    def ends(result: Any) -> None:
+        if result is None or (result.info.raw_cell or "").strip():  # an empty one never began
+            desk.cells = max(0, desk.cells - 1)
 
     shell.events.register("pre_run_cell", begins)
     shell.events.register("post_run_cell", ends)
+
+
+def _cells_around() -> int:
+    """How many cells load the extension: ``%run`` has some inside others, an idle kernel none.
+
+    Of a silent request neither the begin nor the end is told, so it does not count.
+    """
+    frame: types.FrameType | None = sys._getframe()  # noqa: SLF001 - IPython keeps no count
+    found = 0
+    while frame is not None:
+        found += frame.f_code.co_name == "run_cell_async" and not frame.f_locals.get("silent")
+        frame = frame.f_back
+    return found
 
 
 class KernelEngine:

@@ -140,6 +140,14 @@ def ask(notebook: Notebook, agent: str, text: str = "", **more: Any) -> str:
     return answer
 
 
+def asks_back(notebook: Notebook, agent: str) -> str:
+    """What it makes of the person's answer, between cells."""
+    question = notebook.rpc("chat.send", agent=agent, text="", message_id=f"m-{agent}")
+    assert (question["status"], question["text"]) == ("input_required", "sure?")
+    answer: str = notebook.rpc("chat.answer", message_id=f"m-{agent}", text="yes")["text"]
+    return answer
+
+
 # As long as nobody waits for an async one in a cell ------------------------------------------
 
 
@@ -188,28 +196,38 @@ def test_kernel_agents_call_each_other(notebook: Notebook):
     assert notebook.value(UNPATCHED)
 
 
+@pytest.mark.parametrize("load", [AGENTS, f"get_ipython().run_cell({AGENTS!r})"])
 def test_the_very_cell_that_loads_the_extension_is_not_held_up(
-    open_notebook: Callable[..., Notebook],
+    open_notebook: Callable[..., Notebook], load: str
 ):
     first = open_notebook("first")
-    said = first.fail(f"{AGENTS}\nawait node.ask_async('asker', '')")
+    said = first.fail(f"{load}\nawait node.ask_async('asker', '')")
     first.close()
 
     assert "async def" in said
 
 
+def test_a_silent_request_that_loads_the_extension_ends(
+    open_notebook: Callable[..., Notebook],
+):
+    first = open_notebook("silent")
+    first.reply(first.client.execute(AGENTS, silent=True))
+    answered = asks_back(first, "asker")
+    first.close()
+
+    assert answered == "yes!"
+
+
 def test_it_asks_the_person_back(notebook: Notebook):
     notebook.run("")  # an empty cell ends and never began
-    for agent in ("asker", "aasker"):
-        question = notebook.rpc("chat.send", agent=agent, text="", message_id=f"m-{agent}")
-        assert (question["status"], question["text"]) == ("input_required", "sure?")
-        answer = notebook.rpc("chat.answer", message_id=f"m-{agent}", text="yes")
-        assert answer["text"] == "yes!"
+    assert [asks_back(notebook, agent) for agent in ("asker", "aasker")] == ["yes!", "yes!"]
 
 
 def test_a_plain_one_cannot_ask_back_the_cell_that_waits_for_it(notebook: Notebook):
     assert "async def" in notebook.fail("node.ask('asker', '')")
     assert "async def" in notebook.fail("await node.ask_async('asker', '')")
+    inside = "_ = get_ipython().run_cell('')"  # it ends in the middle of the other one
+    assert "async def" in notebook.fail(f"{inside}\nawait node.ask_async('asker', '')")
     assert notebook.value("(first := await node.ask_async('aasker', '')).status")
     assert notebook.value("await first.answer_async('yes')") == "yes!"
     assert notebook.value(UNPATCHED)
