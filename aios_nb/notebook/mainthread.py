@@ -243,9 +243,11 @@ class Desk:
             if piece.is_async:  # what it returned is to be awaited
                 self.submit(piece)
             else:
-                if piece.stopped:
-                    _flush()
-                piece.ended()
+                try:
+                    if piece.stopped:
+                        _flush()
+                finally:  # one that never ends keeps its agent from running again
+                    piece.ended()
 
     def _begin(self, piece: Piece) -> None:
         if piece.stopped:
@@ -326,5 +328,5 @@ class Desk:
 def _flush() -> None:
     """Show what a stopped run printed: the stop may have hit the print that was to show it."""
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # closed: the kernel ends
+        with suppress(Exception):  # it may be closed, None, or the person's own
             stream.flush()
