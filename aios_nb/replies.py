@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -55,8 +56,7 @@ class ReplyFile(msgspec.Struct, frozen=True):
         if path.is_dir():
             path /= self.ref.name
         try:
-            with path.open("xb") as out:
-                out.write(content)
+            _write_new(path, content)
         except FileExistsError:
             raise UsageError(f"{path} exists", hint='another name: save("…")') from None
         except OSError as error:
@@ -67,6 +67,18 @@ class ReplyFile(msgspec.Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"<{self.ref.name}, {self.ref.mime}, {self.ref.size} bytes>"
+
+
+def _write_new(path: Path, content: bytes) -> None:
+    """All of it or nothing: half a file would be in the way of the next try."""
+    out = path.open("xb")
+    try:
+        with out:
+            out.write(content)
+    except BaseException:
+        with suppress(OSError):
+            path.unlink()
+        raise
 
 
 class Reply(parts.Reply):
