@@ -26,6 +26,7 @@ class Parrot(Panel):
         self.batches: list[dict[str, Any]] = []
         self.news = threading.Condition()
         self.count = 0
+        self.broken = False
         super().__init__(host)
         self.begin()
 
@@ -67,6 +68,8 @@ class Parrot(Panel):
             self.tell({"type": "said", "text": message["type"]}, *buffers)
 
     def pour(self) -> Iterator[dict[str, Any]]:
+        if self.broken:
+            raise RuntimeError("no seeds")
         if self.count:
             yield {"type": "counted", "count": self.count}
             self.count = 0
@@ -113,6 +116,19 @@ def test_a_failure_is_told_and_hurts_nothing_else(parrot: Parrot) -> None:
     assert (error["text"], error["hint"]) == ("no parrot says that", "%aios ask teacher")
     parrot.say({"type": "still here"})
     parrot.until(lambda message: message.get("text") == "still here")
+
+
+def test_what_was_told_arrives_though_the_rest_cannot_be_poured(parrot: Parrot) -> None:
+    parrot.broken = True
+    parrot.say({"type": "first"}, b"a picture")
+    error = parrot.until(lambda message: message["type"] == "error")
+    assert error["text"] == "RuntimeError: no seeds"
+    parrot.broken = False
+    parrot.say({"type": "second"})
+    parrot.until(lambda message: message.get("text") == "second")
+    assert [one["text"] for one in parrot.told if one["type"] == "said"] == ["first", "second"]
+    batch = next(batch for batch in parrot.batches if error in batch["messages"])
+    assert batch["bytes"] == [b"a picture"]
 
 
 def test_a_panel_goes_on_with_the_node_that_comes_back(

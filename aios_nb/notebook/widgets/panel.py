@@ -280,19 +280,19 @@ class Panel(anywidget.AnyWidget):
     async def _guarded(self, job: Coroutine[Any, Any, Any]) -> None:
         try:
             await job
-        except AiosError as error:
-            hint = typed(error.hint or "", NOTEBOOK)
-            self.tell({"type": "error", "text": error.message, "hint": hint})
-        except Exception as error:
-            log.exception("a widget failed")
-            self.tell({"type": "error", "text": f"{type(error).__name__}: {error}", "hint": ""})
+        except Exception as error:  # noqa: BLE001 - what is no word of ours is logged
+            self.tell(_said(error))
 
     def _flush(self) -> None:
         self._flushing = None
         self._flushed_at = asyncio.get_running_loop().time()
         queue, self._queue = self._queue, []
         buffers, self._buffers = self._buffers, []
-        messages = [*queue, *self.pour()]
+        messages = queue
+        try:
+            messages += self.pour()
+        except Exception as error:  # noqa: BLE001 - logged; what was told before it goes out
+            messages.append(_said(error))
         if messages:
             self._publish(messages, buffers)
 
@@ -307,3 +307,11 @@ class Panel(anywidget.AnyWidget):
                 self.send(batch, buffers=list(buffers) or None)
 
         unbound(send)
+
+
+def _said(error: Exception) -> dict[str, Any]:
+    """A failure as a page shows it. One that is a mistake of ours is in the log."""
+    if isinstance(error, AiosError):
+        return {"type": "error", "text": error.message, "hint": typed(error.hint or "", NOTEBOOK)}
+    log.error("a widget failed", exc_info=error)
+    return {"type": "error", "text": f"{type(error).__name__}: {error}", "hint": ""}
