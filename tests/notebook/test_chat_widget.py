@@ -17,9 +17,11 @@ from aios_nb.client.local import LocalClient
 from aios_nb.errors import AgentFailed, InvalidParams, NoSuchAgent
 from aios_nb.notebook.widgets import showing
 from aios_nb.notebook.widgets.chat import SAVED_BYTES, AgentChat
+from aios_nb.notebook.widgets.company import Company
 from aios_nb.notebook.widgets.contents import data_view
 from aios_nb.notebook.widgets.following import PAGE, SETTLE_S
 from aios_nb.notebook.widgets.showing import Showing
+from aios_nb.notebook.widgets.talk import Talk
 from aios_nb.notebook.widgets.transcript import Transcript
 from aios_nb.parts import File
 from aios_nb.site import Site
@@ -613,6 +615,36 @@ def test_an_interrupted_question_is_stopped_and_no_other(open_chat: Open, site: 
     assert chat.item(re="m-1")["status"] == "runs"
     assert chat.item(kind="asks")["question"]
     chat.say("stop")
+
+
+def test_messages_are_logged_in_the_order_in_which_they_were_sent(
+    open_chat: Open, site: TestSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = open_chat()
+    chat.write("zero")
+    chat.answered("ZERO")
+    began, found = threading.Event(), asyncio.Event()
+    identify = Company.identify
+
+    async def slowly(company: Company, ref: str) -> str:
+        began.set()
+        await found.wait()
+        return await identify(company, ref)
+
+    monkeypatch.setattr(Talk, "knows", lambda *_: False)  # as of an agent of another node
+    monkeypatch.setattr(Company, "identify", slowly)
+    chat.write("@upper first")
+    assert began.wait(CEILING_S)
+    chat.write("second", nr=2)
+    chat.hears("ack")
+    site.node.ask("upper", "meanwhile")  # time enough for one that does not wait for the other
+    site.on_loop(found.set)
+    chat.answered("FIRST")
+    chat.answered("SECOND")
+    said = [
+        row["text"] for row in site.history(chat.conversation) if row["sender"]["type"] != "agent"
+    ]
+    assert said == ["zero", "first", "second"]
 
 
 # Files and data -------------------------------------------------------------------------------

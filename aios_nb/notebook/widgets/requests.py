@@ -74,6 +74,7 @@ class Requests:
 
     async def on_send(self, talk: Talk, message: Message) -> None:
         async def send() -> None:
+            # Outside of the talk's order: a file of a page that was closed may never come.
             uploads = self._uploads_to(talk.client)
             files = [await uploads.done(str(one)) for one in message.get("files") or ()]
             await talk.send(

@@ -61,6 +61,8 @@ class Talk:
         self._conversation = conversation
         self._new = new
         self._opening = asyncio.Lock()
+        self._turns = asyncio.Lock()
+        """It is logged in the order in which it was said, even if somebody had to be looked for."""
         self._errands = Errands()
         self.speakers = 0
         """Who says something right now, and needs it until that is done."""
@@ -196,33 +198,34 @@ class Talk:
 
         ``mentioned``: ids by name, as they were picked from a list. ``agent``: to that one alone.
         """
-        if agent is None:
-            mentioned = {**(mentioned or {}), **await self._first_named(text, mentioned or {})}
-        with self._in_words():
-            conversation = await self._ensure()
-            message_id = message_id or new_id("m")
+        async with self._turns:
             if agent is None:
-                agent, text = await self._addressee(conversation, text, mentioned or {})
-            given: dict[str, Any] = {
-                "conversation": conversation,
-                "text": text,
-                "message_id": message_id,
-                "files": list(files),
-                "deadline_s": deadline_s,
-            }
-            # It stays among ours: the log may tell of it only after the call has been answered.
-            self.here.sent.add(message_id)
-            try:
-                replies = await self._given(agent, given)
-            except InvalidParams as error:
-                if await self._was_deleted(conversation):
-                    said = "this conversation was deleted elsewhere"
-                    raise UsageError(said, hint="send it again: a new one begins") from error
-                raise
-        if self.here.conversation == conversation:
-            for reply in replies:
-                self.here.listen(message_id, reply["agent"], reply["reply_id"])
-        return [{**reply, "message_id": message_id} for reply in replies]
+                mentioned = {**(mentioned or {}), **await self._first_named(text, mentioned or {})}
+            with self._in_words():
+                conversation = await self._ensure()
+                message_id = message_id or new_id("m")
+                if agent is None:
+                    agent, text = await self._addressee(conversation, text, mentioned or {})
+                given: dict[str, Any] = {
+                    "conversation": conversation,
+                    "text": text,
+                    "message_id": message_id,
+                    "files": list(files),
+                    "deadline_s": deadline_s,
+                }
+                # It stays among ours: the log may tell of it only after the call has been answered.
+                self.here.sent.add(message_id)
+                try:
+                    replies = await self._given(agent, given)
+                except InvalidParams as error:
+                    if await self._was_deleted(conversation):
+                        said = "this conversation was deleted elsewhere"
+                        raise UsageError(said, hint="send it again: a new one begins") from error
+                    raise
+            if self.here.conversation == conversation:
+                for reply in replies:
+                    self.here.listen(message_id, reply["agent"], reply["reply_id"])
+            return [{**reply, "message_id": message_id} for reply in replies]
 
     async def _given(self, agent: str | None, given: dict[str, Any]) -> list[dict[str, str]]:
         """To that agent, or to those whom the text names: who replies, and under which id."""
