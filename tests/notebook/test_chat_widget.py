@@ -15,6 +15,7 @@ from aios_nb.access import Caller, Principal
 from aios_nb.agents.definition import Definition, describe
 from aios_nb.client.local import LocalClient
 from aios_nb.errors import AgentFailed, InvalidParams, NoSuchAgent
+from aios_nb.notebook import failures
 from aios_nb.notebook.widgets import showing
 from aios_nb.notebook.widgets.chat import SAVED_BYTES, AgentChat
 from aios_nb.notebook.widgets.company import Company
@@ -594,6 +595,22 @@ def test_python_speaks_in_the_same_conversation(open_chat: Open, site: TestSite)
     plain = chat._repr_mimebundle_()[0]["text/plain"]
     assert "you → moody" in plain
     assert "failed: ValueError: not today" in plain
+
+
+def test_stopping_a_wait_for_an_answer_is_one_line(
+    open_chat: Open, site: TestSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    chat = open_chat()
+    with monkeypatch.context() as patch:
+        patch.setattr(Site, "stop_face", failures.shorten)
+        patch.setattr(site.node.loop, "sync", interrupted)
+        with pytest.raises(KeyboardInterrupt) as stopped:
+            chat.ask("hi")
+    shown = stopped.value._render_traceback_()  # type: ignore[attr-defined]
+    assert shown == ["KeyboardInterrupt: waiting for the answer was stopped"]
 
 
 def test_an_interrupted_question_is_stopped_and_no_other(open_chat: Open, site: TestSite) -> None:

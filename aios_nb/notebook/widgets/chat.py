@@ -100,7 +100,8 @@ class AgentChat(Panel):
         Of several agents the first one's answer is returned; all are in the conversation.
         """
         site = self._site()
-        return site.run(lambda: self._ask(site, text, files, deadline_s))
+        doing = "waiting for the answer"  # of whom, the text may say
+        return site.run(lambda: self._ask(site, text, files, deadline_s), doing)
 
     async def ask_async(
         self,
