@@ -597,6 +597,19 @@ def test_python_speaks_in_the_same_conversation(open_chat: Open, site: TestSite)
     assert "failed: ValueError: not today" in plain
 
 
+def test_a_chat_whose_opening_is_interrupted_follows_nothing(
+    site: TestSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    host = Switch(site.node)
+    monkeypatch.setattr(site.node, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        AgentChat(host, "upper")
+    assert host.told == []
+
+
 def test_stopping_a_wait_for_an_answer_is_one_line(
     open_chat: Open, site: TestSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:

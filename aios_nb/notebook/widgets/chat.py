@@ -59,8 +59,12 @@ class AgentChat(Panel):
         self._requests = Requests(self)
         self._showing = Showing(self)
         super().__init__(host)
-        self.begin()
-        self._wait_for_start()
+        try:
+            self.begin()
+            self._wait_for_start()
+        except BaseException:  # interrupted: nobody has it, and it would follow for good
+            self.close()
+            raise
 
     def _wait_for_start(self) -> None:
         """Raises at once, where somebody can read it, for a name or an id that leads nowhere."""
@@ -77,7 +81,6 @@ class AgentChat(Panel):
         except (TimeoutError, AiosError):
             return  # it shows what is wrong
         if isinstance(talk.problem, NoSuchAgent | InvalidParams) and not talk.agent:
-            self.close()
             raise talk.problem
 
     # From Python ---------------------------------------------------------------------------------
