@@ -17,6 +17,7 @@ from aios_nb.notebook import completion, hosted, questions, welcome
 from aios_nb.notebook.hosted import host_of, reach
 from aios_nb.notebook.session import session_of
 from aios_nb.site import Site
+from tests.notebook.conftest import CEILING_S
 
 
 def test_loading_prints_one_line_and_starts_a_node(
@@ -190,7 +191,7 @@ def test_the_line_tells_of_the_node_it_welcomed_and_of_no_other(
     monkeypatch.setattr(welcome, "running_kernel", object)
     monkeypatch.setattr("IPython.display.display", lambda *_, **__: shown)
     shell.run_line_magic("load_ext", "aios_nb")
-    while " is up at " not in (last := shown.get(timeout=30)):
+    while " is up at " not in (last := shown.get(timeout=CEILING_S)):
         pass
     shell.run_line_magic("aios", "up --name other")
     assert session_of(shell).node().name == "other"

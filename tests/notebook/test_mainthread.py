@@ -38,7 +38,9 @@ class Broken:
 
 
 @pytest.mark.parametrize(
-    "stream", [None, Broken(RuntimeError("no")), Broken(KeyboardInterrupt())], ids=["none", "failing", "interrupted"]
+    "stream",
+    [None, Broken(RuntimeError("no")), Broken(KeyboardInterrupt())],
+    ids=["none", "failing", "interrupted"],
 )
 def test_a_stopped_run_ends_whatever_becomes_of_what_it_printed(
     monkeypatch: pytest.MonkeyPatch, stream: Broken | None

@@ -341,7 +341,11 @@ def test_the_node_is_only_asked_while_somebody_looks(start, views):
     view.say(type="visible", page="one", visible=True)
     seen = len(asked)
     view.until(lambda: len(asked) > seen + 4)
-    still(lambda: view._pages.update(one=view._pages["one"] - network.UNHEARD_S))
+
+    def long_ago() -> None:
+        view._pages["one"] -= network.UNHEARD_S
+
+    still(lambda: me.on_loop(long_ago))
 
 
 def test_a_page_allows_and_blocks(start, views):
