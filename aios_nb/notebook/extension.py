@@ -25,7 +25,7 @@ def load(shell: Any) -> None:
     installs: tuple[Callable[[], Callable[[], None]], ...] = (
         lambda: _offer_chats(session),
         lambda: show.install(shell),
-        lambda: failures.install(shell, session),
+        lambda: failures.install(shell),
         lambda: completion.install(shell, session),
         lambda: questions.install(shell),
         lambda: _register_magics(shell, session),

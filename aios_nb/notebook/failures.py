@@ -22,9 +22,8 @@ _HOOK = "_render_traceback_"
 _RED, _PLAIN = "\x1b[31m", "\x1b[0m"
 
 
-def install(shell: Any, session: Any) -> Callable[[], None]:
+def install(shell: Any) -> Callable[[], None]:
     """From now on errors of ours are one line in this process's cells; the result ends that."""
-    del session
 
     def render(error: AiosError) -> list[str]:
         said = one_line(in_words(error, NOTEBOOK))

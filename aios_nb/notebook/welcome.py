@@ -11,12 +11,11 @@ from typing import Any
 from aios_nb.notebook.hosted import reach
 from aios_nb.notebook.kernel import running_kernel
 from aios_nb.notebook.session import Session
+from aios_nb.people.naming import NODE_SHOWN
 
 SETTLED_S = 30.0
 """After this long the line stays as it is: it tells of the start, `%aios` of now."""
 HELP = "try %aios?"
-SHORT = 8
-"""Characters of a node's id that people are shown."""
 
 
 class Welcome:
@@ -114,7 +113,7 @@ def line(session: Session) -> str:
         others, f"{others} other nodes known"
     )
     taken = f"; {node.sibling_of} is taken" if node.sibling_of else ""
-    who = f"{node.name} ({node.node_id[:SHORT]}{taken})"
+    who = f"{node.name} ({node.node_id[:NODE_SHOWN]}{taken})"
     told = f"aios_nb: {who} is up at {node.url}, {reach(node.settings)}; {known}; {HELP}"
     return f"{told}\n{renamed(session)}".rstrip()
 

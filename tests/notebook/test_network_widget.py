@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from aios_nb.agents.definition import Definition, describe
-from aios_nb.errors import UsageError
+from aios_nb.errors import NotRunning
 from aios_nb.notebook.widgets import graph, network
 from aios_nb.notebook.widgets.network import NetworkView
 from aios_nb.notebook.widgets.rates import GAP_S, Rates, rounded
@@ -377,7 +377,7 @@ def test_a_page_hears_that_the_node_is_away_and_back(start, views):
     views.append(view)
     view.say(type="hello")
     assert view.await_("offline")["problem"] == "stopped"
-    with pytest.raises(UsageError, match="there is no node: stopped"):
+    with pytest.raises(NotRunning, match="the node is not running: stopped"):
         _ = view.peers
     me = start("me")
     host.turn(me.node)

@@ -14,7 +14,7 @@ import msgspec
 from aios_nb import parts
 from aios_nb.client import put_file
 from aios_nb.envelope import new_id
-from aios_nb.errors import AiosError, InvalidParams, NoSuchAgent, NotRunning, UsageError
+from aios_nb.errors import AiosError, InvalidParams, NoSuchAgent, UsageError
 from aios_nb.notebook.kernel import unbound
 from aios_nb.notebook.widgets.items import as_plain
 from aios_nb.notebook.widgets.panel import Host, Panel, asset
@@ -182,10 +182,7 @@ class AgentChat(Panel):
                 came.wait(START_S)
         finally:
             leave()
-        site = self.host.site()
-        if site is None:
-            raise NotRunning(f"the node is not running: {self.host.problem()}", hint="%aios up")
-        return site
+        return self.there()
 
     # The node ------------------------------------------------------------------------------------
 

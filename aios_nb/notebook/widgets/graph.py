@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from aios_nb.addresses import scope_of
 from aios_nb.people.layout import size
+from aios_nb.people.naming import NODE_SHOWN
 from aios_nb.records import Scope
 from aios_nb.richtext import one_line
 
@@ -189,7 +190,7 @@ def showing(total: int) -> str:
 
 def label_of(row: Row) -> str:
     """A node's name for people; the beginning of its id if it has none."""
-    return one_line(row["name"]) or row["node_id"][:8]
+    return one_line(row["name"]) or row["node_id"][:NODE_SHOWN]
 
 
 def about(row: Row) -> str:

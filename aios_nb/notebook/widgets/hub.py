@@ -96,9 +96,7 @@ class AgentHub(Panel):
             self._show_chat("")
 
     def _here(self) -> Browser:
-        site = self.host.site()
-        if site is None:
-            raise AiosError(f"the node is not running: {self.host.problem()}", hint="%aios up")
+        site = self.there()
         return self._browser or self._attach(site)
 
     async def _welcome(self, message: dict[str, Any]) -> None:

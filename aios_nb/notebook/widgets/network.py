@@ -18,6 +18,7 @@ from aios_nb.notebook.widgets import graph
 from aios_nb.notebook.widgets.panel import Host, Panel, asset
 from aios_nb.notebook.widgets.rates import Rates, rounded
 from aios_nb.people.layout import size, table_lines
+from aios_nb.people.naming import NODE_SHOWN
 from aios_nb.site import Peers, Site
 
 EVERY_S = 1.0
@@ -62,7 +63,7 @@ class NetworkView(Panel):
     @property
     def peers(self) -> Peers:
         """The other nodes now; ``peers.df()`` is a DataFrame."""
-        return self._site().peers()
+        return self.there().peers()
 
     # What the page says --------------------------------------------------------------------------
 
@@ -109,7 +110,7 @@ class NetworkView(Panel):
             pause = min(max(EVERY_S, SHARE * (time.monotonic() - began)), PAUSE_MAX_S)
 
     async def _look(self, *, whole: bool = False) -> None:
-        client = self._site().client
+        client = self.there().client
         told, info = await client.call("node.peers"), await client.call("node.info")
         picture = self._picture(told, info)
         rows, flows = picture.pop("rows"), picture.pop("flows")
@@ -168,7 +169,7 @@ class NetworkView(Panel):
 
     async def _tell_details(self, node_id: str) -> None:
         """What is not in the rows: its agents by name, and how often it called."""
-        client = self._site().client
+        client = self.there().client
         found = await client.call("agents.search", query=f"node:{node_id}", limit=AGENTS_NAMED)
         callers = (await client.call("node.callers"))["callers"]
         calls = next((row for row in callers if row["id"] == node_id), None)
@@ -189,15 +190,9 @@ class NetworkView(Panel):
     async def _rule(self, node_id: str, rule: str) -> None:
         if rule not in _RULES:
             raise UsageError(f"no such rule: {rule}", hint="allow or block")
-        await self._site().client.call(_RULES[rule], node=node_id)
+        await self.there().client.call(_RULES[rule], node=node_id)
         self.tell({"type": "ruled", "node": node_id, "rule": rule})
         await self._look()
-
-    def _site(self) -> Site:
-        site = self.host.site()
-        if site is None:
-            raise UsageError(f"there is no node: {self.host.problem()}", hint="%aios up starts one")
-        return site
 
     # Without a page ------------------------------------------------------------------------------
 
@@ -208,7 +203,7 @@ class NetworkView(Panel):
 
     def _still(self) -> dict[str, str]:
         try:
-            site = self._site()
+            site = self.there()
             told, info = site.run(lambda: _asked(site))
         except AiosError as error:
             return {"text/plain": str(error), "text/html": f"<p>{html.escape(str(error))}</p>"}
@@ -262,7 +257,7 @@ def _lines(peers: Sequence[graph.Row]) -> list[str]:
             row["agents"],
             size(row["sent"]),
             size(row["received"]),
-            row["node_id"][:8],
+            row["node_id"][:NODE_SHOWN],
         )
         for row in graph.nearest(peers)
     )

@@ -20,7 +20,7 @@ from weakref import WeakSet
 import anywidget
 import traitlets
 
-from aios_nb.errors import AiosError
+from aios_nb.errors import AiosError, NotRunning
 from aios_nb.notebook.kernel import cell_now, unbound
 from aios_nb.notebook.widgets.audience import Audience
 from aios_nb.people.wording import NOTEBOOK, typed
@@ -103,6 +103,13 @@ class Panel(anywidget.AnyWidget):
         unbound(lambda: super(Panel, self).__init__(line=secrets.token_hex(8)))
         self.on_msg(self._heard)
         self._leave = host.subscribe(self._host_changed)
+
+    def there(self) -> Site:
+        """The running node; raises ``NotRunning`` where there is none."""
+        site = self.host.site()
+        if site is None:
+            raise NotRunning(f"the node is not running: {self.host.problem()}", hint="%aios up")
+        return site
 
     def begin(self) -> None:
         """At the end of a constructor: ``attached`` follows if the node is up."""
