@@ -25,7 +25,7 @@ from aios_nb.notebook.parser import (
     word_at,
 )
 from aios_nb.notebook.paths import paths
-from aios_nb.people.naming import came_along
+from aios_nb.people.naming import is_built_in
 
 if TYPE_CHECKING:
     from aios_nb.notebook.session import Session
@@ -202,7 +202,7 @@ class Completion:
                 for row in roster.rows()
                 if row["node_id"] == own
                 and bool(row.get("source")) == (kind == "import")
-                and (kind == "import" or not came_along(row["name"], row.get("access", "")))
+                and not is_built_in(row, own)
             ]
         if kind == "node":
             return [row["node_id"] for row in roster.nodes()]

@@ -36,6 +36,12 @@ def came_along(name: str, access: str) -> bool:
     return access == "private" and name in BUILTIN_NAMES
 
 
+def is_built_in(row: Mapping[str, Any], own_id: str) -> bool:
+    """Whether an agent is one that every node comes with, on that node."""
+    ours = row.get("node_id") == own_id and not row.get("source")
+    return ours and came_along(row["name"], row.get("access", ""))
+
+
 _APPS = {"tg": "Telegram"}
 
 

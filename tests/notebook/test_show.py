@@ -149,6 +149,15 @@ def test_every_face_is_tried_with_every_text():
     assert {name for _, name in FACES} - tried == {"Rows", "Lines"}
 
 
+def test_a_program_of_others_is_not_taken_for_what_comes_along():
+    calc = {"name": "calc", "access": "private"}
+    kind = next(face for face in FACES if face[1] == "CardView")
+    guest = Import("calc", "calc", "mcp", ["calc"], "private")
+    for outside, says in ((None, True), (guest, False)):
+        view = CardView(calc, None, verified=False, mine=True, outside=outside)
+        assert ("built in" in made(kind, view)["text/html"]) is says
+
+
 def test_a_conversation_of_one_message_says_it_once():
     def page(title: str, last: str) -> str:
         chats = Chats([ChatRow("c1", title, ["a@n"], None, "", "", 1, last)])

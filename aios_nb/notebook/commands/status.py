@@ -14,7 +14,7 @@ from aios_nb.notebook.show.results import Status
 from aios_nb.notebook.welcome import renamed
 from aios_nb.people.checks.nodes import problem_of
 from aios_nb.people.layout import seconds, size
-from aios_nb.people.naming import came_along
+from aios_nb.people.naming import is_built_in
 
 if TYPE_CHECKING:
     from aios_nb.config import Limits
@@ -98,7 +98,7 @@ def _peers(told: dict[str, Any]) -> str:
 
 def _agents(told: dict[str, Any], info: dict[str, Any]) -> str:
     rows = told["agents"]
-    own = [row["name"] for row in rows if not came_along(row["name"], row["access"])]
+    own = [row["name"] for row in rows if not is_built_in(row, info["node_id"])]
     mine = f"yours: {', '.join(own)}" if own else "none of yours yet"
     return f"{mine}; {len(rows) - len(own)} built in; {info['known_agents']} of others"
 

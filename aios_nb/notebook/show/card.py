@@ -48,7 +48,8 @@ def card(view: CardView) -> Bundle:
 def _signature(view: CardView) -> tuple[str, str]:
     """Who vouches for the card: in words, and as ready HTML."""
     said = view.card
-    if view.mine and came_along(str(said.get("name")), str(said.get("access"))):
+    ours = view.mine and view.outside is None
+    if ours and came_along(str(said.get("name")), str(said.get("access"))):
         return "built in, not published", dim("built in, not published")
     good = (view.mine or view.verified) and view.outside is None
     kind, mark = ("ok-t", "✓") if good else ("warn-t", "⚠")

@@ -18,7 +18,7 @@ import msgspec
 from aios_nb.client.interface import SiteClient
 from aios_nb.errors import RpcError
 from aios_nb.notebook.widgets.cards import changes, facts, outside
-from aios_nb.people.naming import came_along
+from aios_nb.people.naming import is_built_in
 from aios_nb.people.wording import NOTEBOOK, typed
 from aios_nb.richtext import one_line
 
@@ -126,7 +126,7 @@ class Browser:
         total = offset = 0
         while offset == 0 or offset < total:
             found = await self._found(question, offset, SEARCHED_MAX)
-            own += [row for row in found["agents"] if not self._is_built_in(row)]
+            own += [row for row in found["agents"] if not is_built_in(row, self._client.node_id)]
             total, offset = found["total"], offset + SEARCHED_MAX
         return {"agents": own[first : first + count], "total": len(own)}
 
@@ -140,10 +140,6 @@ class Browser:
         for row in found["agents"]:
             self._know(row)
         return found
-
-    def _is_built_in(self, row: Row) -> bool:
-        mine = row["node_id"] == self._client.node_id
-        return mine and not row.get("source") and came_along(row["name"], row["access"])
 
     async def card(self, agent: str) -> dict[str, Any]:
         """All that an agent says of itself, as its node tells it now, and what changed."""
@@ -271,7 +267,7 @@ class Browser:
             known = everyone["total"] - info["agents"]
         around = {
             "agents": info["agents"] + known,
-            "mine": sum(not self._is_built_in(row) for row in here),
+            "mine": sum(not is_built_in(row, self._client.node_id) for row in here),
             "here": info["agents"],
             "nodes": 1 + len(there),
             "far": far,
@@ -303,7 +299,7 @@ class Browser:
             "node": row["node_id"],
             "node_name": one_line(row.get("node_name") or ""),
             "mine": row["node_id"] == self._client.node_id,
-            "built_in": self._is_built_in(row),
+            "built_in": is_built_in(row, self._client.node_id),
             "live": row["live"],
             "verified": row["verified"],
             "access": row["access"],

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import Any
 
 from aios_nb.client import SiteClient
 from aios_nb.envelope import NODE_ID
 from aios_nb.errors import AiosError, NoSuchAgent, Unreachable
 from aios_nb.notebook.widgets.errands import Errands
-from aios_nb.people.naming import NODE_SHOWN, came_along
+from aios_nb.people.naming import NODE_SHOWN, is_built_in
 from aios_nb.richtext import one_line
 
 SHOWN_MAX = 8
@@ -108,12 +108,8 @@ class Company:
             "node": "" if self.is_ours(agent) else self.node_name(node),
             "state": self.standing(agent),
             "changed": bool(row.get("changed")),
-            "built_in": self._is_built_in(row),
+            "built_in": is_built_in(row, self._client.node_id),
         }
-
-    def _is_built_in(self, row: Mapping[str, Any]) -> bool:
-        ours = row.get("node_id") == self._client.node_id and not row.get("source")
-        return ours and came_along(row["name"], row["access"])
 
     async def identify(self, ref: str) -> str:
         """The id of what was typed. Raises ``NoSuchAgent``, or ``Unreachable`` for no certainty."""
