@@ -13,18 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aios_nb.errors import AiosError
 from aios_nb.notebook.filling import variables
-from aios_nb.notebook.parser import (
-    COMMANDS,
-    OFFER,
-    Argument,
-    Command,
-    Option,
-    quoted,
-    skip,
-    typed,
-    word_at,
-)
+from aios_nb.notebook.parser import COMMANDS, OFFER, Argument, Command, Option
 from aios_nb.notebook.paths import paths
+from aios_nb.notebook.words import quoted, skip, typed, word_at
 from aios_nb.people.naming import is_built_in
 
 if TYPE_CHECKING:

@@ -9,26 +9,22 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from aios_nb.errors import UsageError
+from aios_nb.notebook.meant import near
+from aios_nb.notebook.words import skip, unquoted, word_at
 from aios_nb.people.numbers import count, port, seconds
 
 _OPTION = re.compile(r"(--?[A-Za-z][A-Za-z-]*)(=|(?=\s)|\Z)")
-_SPACE = re.compile(r"\s*")
 _BARE = re.compile(r"\S+")
-_QUOTED = re.compile(r"'([^']*)'(?=\s|\Z)|\"((?:[^\"\\]|\\.)*)\"(?=\s|\Z)", re.DOTALL)
 _ONLY_WORDS = re.compile(r"(?:^|\s)--(?:\s|\Z)")
 _LAST = re.compile(
     r"(?:^|\s)(?P<flag>--?[A-Za-z][A-Za-z-]*)"
     r"(?:(?:=|\s+)(?P<value>'[^']*'|\"(?:[^\"\\]|\\.)*\"|[^\s'\"-][^\s'\"]*))?\s*\Z"
 )
 """An option at the end of a line, with its value if it has one."""
-_ESCAPED = re.compile(r"\\([\"\\])")
-_TO_ESCAPE = re.compile(r"[\"\\]")
-_NEEDS_QUOTES = re.compile(r"\A-|[\s'\"]")
-"""A bare word may have a quote in it; behind a question only one without is an option's value."""
 
 
 class Argument(NamedTuple):
@@ -312,7 +308,7 @@ def parse(line: str, fill: Fill = str) -> Parsed:
         return read(COMMANDS["help"], "")
     command = COMMANDS.get(name) or COMMANDS.get(name.lower())
     if command is None:
-        raise UsageError(f"there is no %aios {name[:40]}", hint=_near(name, COMMANDS))
+        raise UsageError(f"there is no %aios {name[:40]}", hint=near(name, COMMANDS))
     deeper = _BARE.match(line, skip(line, start))  # not in quotes: those are words to look for
     below = COMMANDS.get(f"{command.name} {deeper[0]}") if deeper else None
     if below is not None and deeper is not None:
@@ -320,7 +316,7 @@ def parse(line: str, fill: Fill = str) -> Parsed:
     words = [word for word in COMMANDS if word.startswith(f"{command.name} ")]
     if deeper and words and not command.arguments:  # it takes none of its own
         wanted = f"{command.name} {deeper[0][:40]}"
-        raise UsageError(f"there is no %aios {wanted}", hint=_near(wanted, words))
+        raise UsageError(f"there is no %aios {wanted}", hint=near(wanted, words))
     return read(command, line[start:], fill)
 
 
@@ -348,7 +344,7 @@ def read(command: Command, text: str, fill: Fill = str) -> Parsed:
             raise UsageError(f"too many words for {_called(command)}: {text[at:][:40]}",
                              hint=_how(command))  # fmt: skip
         elif missing[0].rest:
-            values[missing.pop(0).name] = fill(_unquoted(text[at:].rstrip()))
+            values[missing.pop(0).name] = fill(unquoted(text[at:].rstrip()))
             break
         else:
             word, at = word_at(text, at)
@@ -373,7 +369,7 @@ def _take(
     at = skip(text, at)
     if command.greedy:
         end = _next_option(command, text, at)
-        said, at = _unquoted(text[at:end].strip()), end
+        said, at = unquoted(text[at:end].strip()), end
     else:
         said, at = word_at(text, at)
     if not said:
@@ -384,7 +380,7 @@ def _take(
 
 def _put(option: Option, said: str, values: dict[str, Any]) -> None:
     if option.choices and said not in option.choices:
-        raise UsageError(f"there is no {option.name} {said!r}", hint=_near(said, option.choices))
+        raise UsageError(f"there is no {option.name} {said!r}", hint=near(said, option.choices))
     try:
         value = option.read(said)
     except argparse.ArgumentTypeError as error:
@@ -409,7 +405,7 @@ def _take_last(command: Command, text: str, values: dict[str, Any], fill: Fill) 
         text = text[: found.start()]
     for option, said in reversed(taken):
         if option.value:
-            _put(option, fill(_unquoted(said)), values)
+            _put(option, fill(unquoted(said)), values)
         else:
             values[option.name] = True
     return text
@@ -439,7 +435,7 @@ def _meant(command: Command, flag: str) -> Option | None:
 
 def _unknown(command: Command, flag: str) -> UsageError:
     known = [flag for option in command.options for flag in option.flags]
-    hint = _near(flag, known) if known else "it takes no options"
+    hint = near(flag, known) if known else "it takes no options"
     return UsageError(f"{_called(command)} does not know {flag}", hint=hint)
 
 
@@ -450,55 +446,3 @@ def _called(command: Command) -> str:
 def _how(command: Command) -> str:
     words = [command.magic, command.name, *(argument.usage for argument in command.arguments)]
     return " ".join(filter(None, words))
-
-
-def _near(wrong: str, right: Iterable[str]) -> str:
-    names = list(right)
-    close = difflib.get_close_matches(wrong.lower(), names, n=3, cutoff=0.5)
-    if close:
-        return f"did you mean {' or '.join(close)}?"
-    return "%aios? lists all" if len(names) > 12 else f"one of {', '.join(names)}"  # noqa: PLR2004
-
-
-def skip(text: str, at: int) -> int:
-    """Where the next word begins."""
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
-
-
-def word_at(text: str, at: int) -> tuple[str, int]:
-    """The word that begins here, without its quotes, and where it ends."""
-    found = _QUOTED.match(text, at)
-    if found:
-        return _inside(found), found.end()
-    bare = _BARE.match(text, at)
-    return (bare[0], bare.end()) if bare else ("", at)
-
-
-def typed(fragment: str) -> str:
-    """What a word says so far: its quotes, if it begins with one, may be open."""
-    if fragment.startswith("'"):
-        return fragment[1:].removesuffix("'")
-    if not fragment.startswith('"'):
-        return fragment
-    whole = _QUOTED.fullmatch(fragment)
-    return _inside(whole) if whole else _ESCAPED.sub(r"\1", fragment[1:])
-
-
-def quoted(text: str, mark: str = "") -> str:
-    """A word that says this. ``mark``: the quote that stands before it already."""
-    if not mark and not _NEEDS_QUOTES.search(text):
-        return text
-    if "'" not in text and mark != '"':
-        return f"'{text}'"
-    return '"' + _TO_ESCAPE.sub(r"\\\g<0>", text) + '"'
-
-
-def _unquoted(text: str) -> str:
-    """Without the quotes around all of it, if that is where they are."""
-    found = _QUOTED.fullmatch(text)
-    return _inside(found) if found else text
-
-
-def _inside(found: re.Match[str]) -> str:
-    return found[1] if found[1] is not None else _ESCAPED.sub(r"\1", found[2])
