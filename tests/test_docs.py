@@ -57,6 +57,7 @@ from aios_nb.wire.methods import METHODS, Answers
 from aios_nb.wire.peer.frames import PIECED_MAX
 from aios_nb.wire.server import ROUTES
 from tests.hub.programs import ELSEWHERE, bring_in
+from tests.notebook.consoles import console as console_of
 from tests.sites import TestSite
 
 ROOT = Path(__file__).parents[1]
@@ -237,6 +238,22 @@ def test_the_tour_in_python_gives_what_its_comments_say(tmp_path: Path):
     assert done.stderr == ""
     assert values
     assert done.stdout.splitlines() == list(values.values())
+
+
+def test_the_notebooks_cells_run_as_they_stand(tmp_path: Path):
+    cells = [text for _, text in FENCE.findall(section(README, "In a notebook"))]
+    with console_of(tmp_path) as page:
+        for cell in cells:
+            ran = page.run(cell)
+            assert ran.ok, ran.printed
+        assert page.names["answer"] == "7"
+        lines = [line for cell in cells for line in cell.splitlines() if "%aios " in line]
+        assert len(lines) > 3
+        for line in lines:
+            ran = page.run(line)
+            assert ran.ok, ran.printed
+            query = getattr(ran.value, "query", None)
+            assert query is None or "#" not in query
 
 
 # What documents name is there -------------------------------------------------------------

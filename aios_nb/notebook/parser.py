@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from aios_nb.errors import UsageError
 from aios_nb.notebook.meant import near
-from aios_nb.notebook.words import skip, unquoted, word_at
+from aios_nb.notebook.words import begins_remark, skip, unquoted, without_remark, word_at
 from aios_nb.people.numbers import count, port, seconds
 
 _OPTION = re.compile(r"(--?[A-Za-z][A-Za-z-]*)(=|(?=\s)|\Z)")
@@ -82,6 +82,8 @@ class Command(NamedTuple):
     """The value of an option goes up to the next option, so that it needs no quotes."""
     options_last: bool = False
     """Options may also stand behind the rest of the line."""
+    remark: int = 1
+    """So many blanks before a ``# `` make it a remark; 0 where all is taken as it is typed."""
     magic: str = "%aios"
 
     @property
@@ -145,13 +147,14 @@ GROUPS: Mapping[str, tuple[Command, ...]] = {
             (Option(("-n", "--limit"), "N", "at most (10)", read=count),),
             ("search sum up numbers", "hits = %aios search plot a csv -n 3"),
             options_last=True,
+            remark=2,
         ),
         Command("agents", "those of this node", "finding:agents"),
         Command("peers", "the other nodes, and whether they are there", "finding:peers"),
         Command("card", "what an agent says about itself, and who signed it", "finding:card",
                 (_AGENT,), examples=("card echo",)),
         Command("hub", "the AgentHub: search as you type", "panels:hub",
-                (Argument("words", optional=True, rest=True),)),
+                (Argument("words", optional=True, rest=True),), remark=2),
         Command("network", "the nodes and their links, live", "panels:network"),
     ),
     "Programs of others": (
@@ -191,6 +194,7 @@ GROUPS: Mapping[str, tuple[Command, ...]] = {
             ("ask calc 2 * 21", "answer = %aios ask echo it's {who}'s turn"),
             takes_cell=True,
             options_last=True,
+            remark=0,
         ),
         Command(
             "chat", "a chat under the cell (with the concierge)", "panels:chat",
@@ -236,7 +240,8 @@ GROUPS: Mapping[str, tuple[Command, ...]] = {
         Command("history", "what was said in one (the latest)", "keeping:history",
                 (Argument("c", "conversation", optional=True, rest=True),)),
         Command("rename", "give it a title", "keeping:rename",
-                (_CHAT, Argument("title", rest=True)), examples=("rename last Sums of May",)),
+                (_CHAT, Argument("title", rest=True)), examples=("rename last Sums of May",),
+                remark=0),
         Command("delete", "delete it for good", "keeping:delete",
                 (Argument("c", "conversation", rest=True),)),
         Command(
@@ -290,6 +295,7 @@ OFFER = Command(
     ),
     examples=("%%agent adder --about Adds the numbers in a sentence --tags math",),
     greedy=True,
+    remark=0,
     magic="%%agent",
 )  # fmt: skip
 """What stands behind ``%%agent``."""
@@ -301,15 +307,18 @@ def parse(line: str, fill: Fill = str) -> Parsed:
     ``fill`` puts variables into each value, after the line was taken apart: what is in a variable
     is never an option.
     """
-    name, start = word_at(line, skip(line, 0))
-    if not name:
+    at = skip(line, 0)
+    name, start = word_at(line, at)
+    if not name or begins_remark(line, at):
         return read(COMMANDS["status"], "")
     if name in _HELP:
         return read(COMMANDS["help"], "")
     command = COMMANDS.get(name) or COMMANDS.get(name.lower())
     if command is None:
         raise UsageError(f"there is no %aios {name[:40]}", hint=near(name, COMMANDS))
-    deeper = _BARE.match(line, skip(line, start))  # not in quotes: those are words to look for
+    at = skip(line, start)
+    # Not in quotes: those are words to look for.
+    deeper = None if begins_remark(line, at) else _BARE.match(line, at)
     below = COMMANDS.get(f"{command.name} {deeper[0]}") if deeper else None
     if below is not None and deeper is not None:
         return read(below, line[deeper.end() :], fill)
@@ -325,6 +334,7 @@ def read(command: Command, text: str, fill: Fill = str) -> Parsed:
     values: dict[str, Any] = {argument.name: None for argument in command.arguments}
     values |= {option.name: [] if option.many else None for option in command.options}
     values |= {option.name: False for option in command.options if not option.value}
+    text = _without_remark(command, text)
     if text.strip() in _HELP and not command.greedy:
         return Parsed(COMMANDS["help"], {"command": command.name})
     if command.options_last:
@@ -357,6 +367,13 @@ def read(command: Command, text: str, fill: Fill = str) -> Parsed:
             f"{_called(command)} needs {lacking[0].name.upper()}{which}", hint=_how(command)
         )
     return Parsed(command, values)
+
+
+def _without_remark(command: Command, text: str) -> str:
+    if not command.remark:
+        return text
+    is_of_others = any(argument.behind for argument in command.arguments)
+    return without_remark(text, command.remark, stop="--" if is_of_others else "")
 
 
 def _take(

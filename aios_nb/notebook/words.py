@@ -1,4 +1,4 @@
-"""How a typed line is made of words: blanks, quotes, and what may stand between them."""
+"""How a typed line is made of words: blanks, quotes, and a remark behind them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 _SPACE = re.compile(r"\s*")
 _BARE = re.compile(r"\S+")
 _QUOTED = re.compile(r"'([^']*)'(?=\s|\Z)|\"((?:[^\"\\]|\\.)*)\"(?=\s|\Z)", re.DOTALL)
+_REMARK = re.compile(r"#(?:\s|\Z)")
+_SET = re.compile(r"--?[A-Za-z][A-Za-z-]*=")
 _ESCAPED = re.compile(r"\\([\"\\])")
 _TO_ESCAPE = re.compile(r"[\"\\]")
 _NEEDS_QUOTES = re.compile(r"\A-|[\s'\"]")
@@ -26,6 +28,29 @@ def word_at(text: str, at: int) -> tuple[str, int]:
         return _inside(found), found.end()
     bare = _BARE.match(text, at)
     return (bare[0], bare.end()) if bare else ("", at)
+
+
+def begins_remark(text: str, at: int) -> bool:
+    """Whether ``# `` stands here: ``#1`` is a word."""
+    return _REMARK.match(text, at) is not None
+
+
+def without_remark(text: str, gap: int, stop: str = "") -> str:
+    """What stands before a remark.
+
+    A remark begins where a word would, ``gap`` blanks behind the last one. ``stop``: the word
+    behind which there are none.
+    """
+    end, at = 0, skip(text, 0)
+    while at < len(text):
+        if begins_remark(text, at) and (end == 0 or at - end >= gap):
+            return text[:end]
+        given = _SET.match(text, at)  # --name='a # b'
+        word, end = word_at(text, given.end() if given else at)
+        if word == stop:
+            return text
+        at = skip(text, end)
+    return text
 
 
 def typed(fragment: str) -> str:

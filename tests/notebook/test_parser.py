@@ -54,6 +54,42 @@ def test_a_line_says_what_it_says(line: str, command: str, values: dict[str, Any
 
 
 @pytest.mark.parametrize(
+    ("line", "command", "values"),
+    [
+        ("# how it is", "status", {}),
+        ("agents # of this node", "agents", {}),
+        ("agents #", "agents", {}),
+        ("telegram   # the bridge", "telegram", {}),
+        ("card echo # who signed it", "card", {"agent": "echo"}),
+        ("card --help # all about it", "help", {"command": "card"}),
+        ("chat echo --new   # a chat under the cell", "chat", {"agent": "echo", "new": True}),
+        ("delete last # the one of today", "delete", {"c": "last"}),
+        ("delete 'my # talk' # gone", "delete", {"c": "my # talk"}),
+        ("up --name='a # b' # c", "up", {"name": "a # b"}),
+        ("export last talk#1.md --force # again", "export",
+         {"c": "last", "file": "talk#1.md", "force": True}),
+        ("search sum of the numbers   # agents of all", "search", {"words": "sum of the numbers"}),
+        ("search sum up -n 3  # three", "search", {"words": "sum up", "limit": 3}),
+        ("search what is # for", "search", {"words": "what is # for"}),
+        ("search 'a  # b'", "search", {"words": "a  # b"}),
+        ("search issue  #12", "search", {"words": "issue  #12"}),
+        ("hub # all there is", "hub", {}),
+        ("hub plot  # a csv", "hub", {"words": "plot"}),
+        ("hub add https://a.example # theirs", "hub add", {"url": "https://a.example"}),
+        ("hub add -- run --it  # so", "hub add", {"command": "run --it  # so"}),
+        ("ask echo what is  # for", "ask", {"agent": "echo", "text": "what is  # for"}),
+        ("rename last Talk # 2", "rename", {"c": "last", "title": "Talk # 2"}),
+    ],
+)  # fmt: skip
+def test_a_remark_is_no_word_but_a_question_is_taken_as_it_is(
+    line: str, command: str, values: dict[str, Any]
+):
+    parsed = parse(line)
+    assert parsed.command.name == command
+    assert given(parsed.values) == values
+
+
+@pytest.mark.parametrize(
     ("line", "said"),
     [
         ("serch x", "did you mean search"),
@@ -61,6 +97,8 @@ def test_a_line_says_what_it_says(line: str, command: str, values: dict[str, Any
         ("card", "needs AGENT"),
         ("card a b", "too many words"),
         ("search", "needs WORDS"),
+        ("search # agents for a job", "needs WORDS"),
+        ("up --name # a", "--name needs NAME"),
         ("ask echo --deadlin 5 hi", "did you mean --deadline"),
         ("ask echo hi --deadlin 5", "did you mean --deadline"),
         ("ask echo hi --deadlin 5 --file a", "did you mean --deadline"),
