@@ -67,6 +67,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace | None:
             f"{args.command} does not know {rest[0]!r}",
             hint=f"see aios-nb {args.command} --help; text that starts with - goes after --",
         )
+    if getattr(args, "agent", None):
+        args.agent = args.agent.removeprefix("@")  # as in a chat
     args.rest = rest
     args.dashed = "--" in argv
     for name, default in (("node", None), ("home", None), ("json", False)):

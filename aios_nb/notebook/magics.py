@@ -37,7 +37,7 @@ class AiosMagics(Magics):
     ) -> Any:
         inside = {} if local_ns is self._here.user_ns else local_ns or {}  # of a function
         fill = filling(inside, variables(self._here))
-        command, values = parsed = parser.parse(line, fill)
+        command, values = parsed = parser.parse(line, fill, self._session.roster.names())
         if cell is not None:
             values = _with_cell(parsed, fill(cell.strip("\n")))
         try:

@@ -3,7 +3,23 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
+
+SAME = {
+    "quit": "down", "exit": "down", "stop": "down", "start": "up", "join": "up --join URL",
+    "list": "agents", "ls": "agents", "find": "search", "call": "ask", "talk": "ask",
+    "remove": "withdraw", "unregister": "withdraw",
+}  # fmt: skip
+"""Other words for a command. By its letters `join` would be `down`, which ends the node."""
+
+
+def command_like(wrong: str, commands: Iterable[str], agents: Container[str]) -> str:
+    """A hint for what stands where a command should."""
+    name = wrong.removeprefix("@")
+    if name in agents:
+        return f"did you mean %aios ask {name} …?"
+    same = SAME.get(wrong.lower())
+    return f"did you mean {same}?" if same else near(wrong, commands)
 
 
 def near(wrong: str, right: Iterable[str]) -> str:

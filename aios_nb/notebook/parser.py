@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from aios_nb.errors import UsageError
-from aios_nb.notebook.meant import near
+from aios_nb.notebook.meant import command_like, near
 from aios_nb.notebook.words import begins_remark, skip, unquoted, without_remark, word_at
 from aios_nb.people.numbers import count, port, seconds
 
@@ -38,6 +38,10 @@ class Argument(NamedTuple):
     """Takes the rest of the line as it is."""
     behind: bool = False
     """Stands behind ``--`` and nowhere else."""
+
+    def read(self, said: str) -> str:
+        """Its value; an agent may be named as in a chat: ``@echo``."""
+        return said.removeprefix("@") if self.kind in {"agent", "own"} else said
 
     @property
     def usage(self) -> str:
@@ -301,11 +305,11 @@ OFFER = Command(
 """What stands behind ``%%agent``."""
 
 
-def parse(line: str, fill: Fill = str) -> Parsed:
+def parse(line: str, fill: Fill = str, agents: Container[str] = ()) -> Parsed:
     """What a line behind ``%aios`` asks for; nothing asks for the status.
 
     ``fill`` puts variables into each value, after the line was taken apart: what is in a variable
-    is never an option.
+    is never an option. ``agents``: names that may stand where a command is forgotten.
     """
     at = skip(line, 0)
     name, start = word_at(line, at)
@@ -315,7 +319,8 @@ def parse(line: str, fill: Fill = str) -> Parsed:
         return read(COMMANDS["help"], "")
     command = COMMANDS.get(name) or COMMANDS.get(name.lower())
     if command is None:
-        raise UsageError(f"there is no %aios {name[:40]}", hint=near(name, COMMANDS))
+        hint = command_like(name, COMMANDS, agents)
+        raise UsageError(f"there is no %aios {name[:40]}", hint=hint)
     at = skip(line, start)
     # Not in quotes: those are words to look for.
     deeper = None if begins_remark(line, at) else _BARE.match(line, at)
@@ -358,7 +363,8 @@ def read(command: Command, text: str, fill: Fill = str) -> Parsed:
             break
         else:
             word, at = word_at(text, at)
-            values[missing.pop(0).name] = fill(word)
+            argument = missing.pop(0)
+            values[argument.name] = argument.read(fill(word))
         at = skip(text, at)
     lacking = [argument for argument in missing if not argument.optional]
     if lacking and not (command.takes_cell and lacking[0].rest):

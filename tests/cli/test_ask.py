@@ -42,6 +42,10 @@ def test_text_that_begins_with_a_dash_goes_after_two(site):
     assert site("ask", "echo", "--", "-x", "--json").stdout == "-x --json\n"
 
 
+def test_an_agent_may_be_named_as_in_a_chat(site):
+    assert site("ask", "@echo", "@calc").stdout == "@calc\n"
+
+
 def test_a_conversation_goes_on(site):
     first = site.json("ask", "echo", "one")
     second = site.json("ask", "--conversation", first["conversation"], "echo", "two")

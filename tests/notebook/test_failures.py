@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 import aios_nb as aios
 from aios_nb.errors import AiosError, NoSuchAgent
 from aios_nb.notebook.commands import finding
-from tests.notebook.consoles import Console, console
+from tests.notebook.consoles import CEILING_S, Console, console
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +40,16 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
 )
 def test_an_error_is_one_line_that_says_what_to_do(page: Console, cell: str, said: str):
     assert page.error(cell).startswith(said)
+
+
+def test_where_ask_was_forgotten_the_line_says_so(page: Console):
+    patience = threading.Event()
+    for _ in range(CEILING_S * 20):  # it hears who is there from the node
+        if "echo" in page.session.roster.names():
+            break
+        patience.wait(0.05)
+    said = "there is no %aios echo (did you mean %aios ask echo …?)"
+    assert page.error("%aios echo hi") == said
 
 
 def test_an_agents_failure_and_a_deadline_say_what_to_type(page: Console):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from aios_nb.errors import UsageError
-from aios_nb.notebook import helptext
+from aios_nb.notebook import helptext, meant
 from aios_nb.notebook.filling import filling
 from aios_nb.notebook.parser import COMMANDS, OFFER, parse, read
 
@@ -44,6 +44,8 @@ def given(values: dict[str, Any]) -> dict[str, Any]:
          {"c": "my talk", "file": "out file.md", "force": True}),
         ("up --join a --join b#c --port 80", "up", {"join": ["a", "b#c"], "port": 80}),
         ("chat", "chat", {}),
+        ("ask @echo @calc hi", "ask", {"agent": "echo", "text": "@calc hi"}),
+        ("chat @echo", "chat", {"agent": "echo"}),
         ("CHAT echo --new", "chat", {"agent": "echo", "new": True}),
     ],
 )  # fmt: skip
@@ -94,6 +96,14 @@ def test_a_remark_is_no_word_but_a_question_is_taken_as_it_is(
     [
         ("serch x", "did you mean search"),
         ("nothing like it", "%aios? lists all"),
+        ("stop", "did you mean down?"),
+        ("Quit", "did you mean down?"),
+        ("start", "did you mean up?"),
+        ("join https://a.example", "did you mean up --join URL?"),
+        ("ls", "did you mean agents?"),
+        ("find a plotter", "did you mean search?"),
+        ("talk echo", "did you mean ask?"),
+        ("remove echo", "did you mean withdraw?"),
         ("card", "needs AGENT"),
         ("card a b", "too many words"),
         ("search", "needs WORDS"),
@@ -113,6 +123,17 @@ def test_a_wrong_line_is_told_in_one(line: str, said: str):
     with pytest.raises(UsageError) as caught:
         parse(line)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("line", ["echo hi", "@echo hi"])
+def test_where_the_command_was_forgotten_the_agent_is_known(line: str):
+    with pytest.raises(UsageError, match=r"did you mean %aios ask echo …\?"):
+        parse(line, agents=["calc", "echo"])
+
+
+def test_other_words_for_a_command_lead_to_commands_that_are_there():
+    assert {said.split()[0] for said in meant.SAME.values()} <= set(COMMANDS)
+    assert not set(meant.SAME) & set(COMMANDS)
 
 
 def test_values_of_an_agents_options_need_no_quotes():
