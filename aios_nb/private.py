@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shlex
 import stat
 from pathlib import Path
 
@@ -151,4 +152,4 @@ def _sync_folder(path: Path) -> None:
 
 
 def _fix(path: Path) -> str:
-    return f"chmod 600 {path}"
+    return f"chmod 600 {shlex.quote(str(path))}"

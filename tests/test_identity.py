@@ -95,6 +95,15 @@ def test_a_key_is_made_also_where_hard_links_are_missing(
     assert private.create_private(key_path, b"other") is False
 
 
+def test_the_way_to_mend_it_can_be_copied(tmp_path: Path):
+    path = tmp_path / "a path with spaces.key"
+    path.touch()
+    path.chmod(0o644)
+    with pytest.raises(HomeError) as caught:
+        Identity.load_or_create(path)
+    assert caught.value.hint == f"chmod 600 '{path}'"
+
+
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o620])
 def test_a_key_that_others_may_read_is_refused(key_path: Path, mode: int):
     Identity.load_or_create(key_path)

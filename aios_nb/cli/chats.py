@@ -11,7 +11,7 @@ from aios_nb.cli import output
 from aios_nb.cli.connect import talk_to
 from aios_nb.client import SiteClient
 from aios_nb.errors import UsageError
-from aios_nb.people.conversations import find, form_of, opened_by, read, write
+from aios_nb.people.conversations import find, form_of, opened_by, read, renamed, write
 from aios_nb.people.layout import moment
 from aios_nb.people.messages import Messages
 from aios_nb.richtext import one_line
@@ -71,7 +71,7 @@ def export(args: argparse.Namespace) -> None:
 
 
 def rename(args: argparse.Namespace) -> None:
-    title = " ".join(args.title)
+    title = " ".join(args.title).strip()
 
     async def work(client: SiteClient) -> Any:
         conversation = await find(client, args.conversation)
@@ -81,7 +81,7 @@ def rename(args: argparse.Namespace) -> None:
     if args.json:
         output.show_json(answer)
     else:
-        print(f"{answer['conversation']} is now called {one_line(title)!r}")
+        print(renamed(answer["conversation"], title))
 
 
 def delete(args: argparse.Namespace) -> int:

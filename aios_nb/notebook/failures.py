@@ -98,8 +98,13 @@ def shorten(stop: KeyboardInterrupt, what: str) -> None:
         setattr(stop, _HOOK, lambda: [f"KeyboardInterrupt: {what} was stopped"])
 
 
-def unexpected(error: Exception) -> AiosError:
-    """A mistake of our own, in one line."""
-    return AiosError(
-        f"{type(error).__name__}: {one_line(str(error))}", hint="%aios debug shows where"
-    )
+@contextmanager
+def in_one_line() -> Iterator[None]:
+    """Inside, a mistake of our own is one line as well."""
+    try:
+        yield
+    except AiosError:
+        raise
+    except Exception as error:
+        said = f"{type(error).__name__}: {one_line(str(error))}"
+        raise AiosError(said, hint="%aios debug shows where") from error

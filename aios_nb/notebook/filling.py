@@ -10,6 +10,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from aios_nb.errors import UsageError
+from aios_nb.richtext import one_line
+
 _NAME = re.compile(r"\{([^\W\d]\w*)\}")
 
 
@@ -19,10 +22,18 @@ def filling(*namespaces: Mapping[str, Any]) -> Callable[[str], str]:
     def value(found: re.Match[str]) -> str:
         for names in namespaces:
             if found[1] in names:
-                return str(names[found[1]])
+                return _text(found[1], names[found[1]])
         return found[0]
 
     return lambda text: _NAME.sub(value, text)
+
+
+def _text(name: str, value: Any) -> str:
+    try:
+        return str(value)
+    except Exception as error:
+        failed = one_line(f"{type(error).__name__}: {error}")
+        raise UsageError(f"{{{name}}} has no text: {failed}") from error
 
 
 def variables(shell: Any) -> dict[str, Any]:

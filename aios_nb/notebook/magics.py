@@ -37,11 +37,13 @@ class AiosMagics(Magics):
     ) -> Any:
         inside = {} if local_ns is self._here.user_ns else local_ns or {}  # of a function
         fill = filling(inside, variables(self._here))
-        command, values = parsed = parser.parse(line, fill, self._session.roster.names())
-        if cell is not None:
-            values = _with_cell(parsed, fill(cell.strip("\n")))
+        with failures.in_one_line():
+            command, values = parsed = parser.parse(line, fill, self._session.roster.names())
+            if cell is not None:
+                values = _with_cell(parsed, fill(cell.strip("\n")))
         try:
-            return _run(commands.Call(self._here, self._session, command, values))
+            with failures.in_one_line():
+                return commands.run(commands.Call(self._here, self._session, command, values))
         except AiosError as error:
             failures.leave_group(error)
             raise
@@ -53,15 +55,6 @@ class AiosMagics(Magics):
     @cell_magic
     def agent(self, line: str, cell: str) -> Any:
         return cellagent.offer(self._here, self._session, line, cell)
-
-
-def _run(call: commands.Call) -> Any:
-    try:
-        return commands.run(call)
-    except AiosError:
-        raise
-    except Exception as error:
-        raise failures.unexpected(error) from error
 
 
 def _with_cell(parsed: parser.Parsed, cell: str) -> dict[str, Any]:

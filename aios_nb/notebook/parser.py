@@ -349,7 +349,7 @@ def read(command: Command, text: str, fill: Fill = str) -> Parsed:
         found = None if only_words else _OPTION.match(text, at)
         option = command.option(found[1]) if found else None
         if found and option is not None:
-            at = _take(command, option, text, found.end(), values, fill)
+            at = _take(command, option, text, found, values, fill)
         elif text.startswith("--", at) and _BARE.match(text, at)[0] == "--":  # type: ignore[index]
             only_words, at = True, at + 2
             missing = [argument for argument in missing if argument.behind] or missing
@@ -383,20 +383,25 @@ def _without_remark(command: Command, text: str) -> str:
 
 
 def _take(
-    command: Command, option: Option, text: str, at: int, values: dict[str, Any], fill: Fill
+    command: Command,
+    option: Option,
+    text: str,
+    flag: re.Match[str],
+    values: dict[str, Any],
+    fill: Fill,
 ) -> int:
     """Read the value of an option; where the next word begins."""
     if not option.value:
         values[option.name] = True
-        return at
-    at = skip(text, at)
+        return flag.end()
+    at = skip(text, flag.end())
     if command.greedy:
         end = _next_option(command, text, at)
         said, at = unquoted(text[at:end].strip()), end
     else:
         said, at = word_at(text, at)
     if not said:
-        raise UsageError(f"{option.flags[-1]} needs {option.value}", hint=_how(command))
+        raise UsageError(f"{flag[1]} needs {option.value}", hint=_how(command))
     _put(option, fill(said), values)
     return at
 

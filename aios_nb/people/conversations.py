@@ -10,6 +10,7 @@ from aios_nb.client import SiteClient, pages
 from aios_nb.envelope import ID
 from aios_nb.errors import AiosError, UsageError
 from aios_nb.people.naming import NODE_SHOWN, app_of
+from aios_nb.richtext import one_line
 
 LISTED = 1000
 _LAST = "last"
@@ -65,6 +66,13 @@ async def read(client: SiteClient, conversation: str) -> dict[str, Any]:
     """The whole of a conversation, and how it stands."""
     told = [page async for page in pages(client, conversation)]
     return {**told[-1], "messages": [row for page in told for row in page["messages"]]}
+
+
+def renamed(conversation: str, title: str) -> str:
+    """What became of it, in words."""
+    if not title:
+        return f"{conversation} has no title now: its first words stand for it again"
+    return f"{conversation} is now called {one_line(title)!r}"
 
 
 def form_of(path: Path, *, replace: bool) -> str:

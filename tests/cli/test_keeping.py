@@ -51,6 +51,8 @@ def test_a_conversation_is_listed_named_exported_and_deleted(site, tmp_path):
     assert conversation in site("chats").stdout
     assert site("rename", conversation, "My", "talk").returncode == 0
     assert site.json("history", "my talk")["conversation"] == conversation
+    assert "no title now" in site("rename", conversation, "").stdout
+    assert "remember this" in site("chats").stdout
     assert site.json("history", conversation[:-2])["conversation"] == conversation
     for form in ("md", "json", "ipynb"):
         path = tmp_path / f"talk.{form}"

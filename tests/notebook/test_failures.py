@@ -9,6 +9,7 @@ import pytest
 
 import aios_nb as aios
 from aios_nb.errors import AiosError, NoSuchAgent
+from aios_nb.notebook import parser
 from aios_nb.notebook.commands import finding
 from tests.notebook.consoles import CEILING_S, Console, console
 
@@ -40,6 +41,21 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
 )
 def test_an_error_is_one_line_that_says_what_to_do(page: Console, cell: str, said: str):
     assert page.error(cell).startswith(said)
+
+
+def test_a_variable_without_a_text_is_told_in_one_line(page: Console):
+    page.good("class Mute:\n    def __str__(self): raise ValueError('no\\nwords')\ne = Mute()")
+    said = "{e} has no text: ValueError: no words"
+    assert page.error("%aios ask echo {e}") == said
+    assert page.error("%%aios ask echo\n{e}") == said
+
+
+def test_a_mistake_of_ours_in_reading_a_line_is_one_line_too(page: Console, monkeypatch):
+    def read(*_: object) -> None:
+        raise RuntimeError("lost")
+
+    monkeypatch.setattr(parser, "parse", read)
+    assert page.error("%aios agents") == "RuntimeError: lost (%aios debug shows where)"
 
 
 def test_where_ask_was_forgotten_the_line_says_so(page: Console):

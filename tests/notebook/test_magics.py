@@ -15,8 +15,9 @@ import pytest
 
 import aios_nb as aios
 from aios_nb.notebook.show import progress
+from aios_nb.richtext import plain
 from aios_nb.site import Reply
-from tests.notebook.consoles import CEILING_S, Console, console
+from tests.notebook.consoles import CEILING_S, Console, Tags, console
 
 
 @pytest.fixture(scope="module")
@@ -257,6 +258,16 @@ def test_the_widgets_have_a_text_where_there_is_no_page(page: Console):
     assert "did you mean echo" in page.error("%aios chat ecko")
 
 
+def test_what_is_text_only_is_text_on_a_page_too(page: Console):
+    page.error("%aios <b>")
+    for line in ("log", "debug", "help", "ask --help", "help export"):
+        ran = page.good(f"%aios {line}")
+        shown = Tags(ran.html)
+        assert [tag for tag, _ in shown.found if tag not in {"style", "div"}] == ["pre"], line
+        assert plain(ran.text.strip()) in shown.text, line
+    assert "there is no %aios &lt;b&gt;" in page.good("%aios debug").html
+
+
 # Conversations ---------------------------------------------------------------------------------
 
 
@@ -278,7 +289,9 @@ def test_conversations_are_listed_shown_renamed_exported_and_deleted(page: Conso
     assert "exists" in page.error(f"%aios export last {tmp_path}/talk.md")
     page.good(f"%aios export last {tmp_path}/talk.md --force")
     assert ".md, .json or .ipynb" in page.error(f"%aios export last {tmp_path}/talk.txt")
-    assert "is deleted" in page.good("%aios delete Sums of May").text
+    assert "no title now" in page.good('%aios rename "Sums of May" ""').text
+    assert page.good("%aios chats").value[0].title == "keep *this*"
+    assert "is deleted" in page.good("%aios delete last").text
     assert "no such conversation" in page.error(f"%aios history {reply.conversation}")
 
 

@@ -116,6 +116,8 @@ def test_a_remark_is_no_word_but_a_question_is_taken_as_it_is(
         ("agents --all", "takes no options"),
         ("up --port x", "not a port"),
         ("up --name", "--name needs NAME"),
+        ("log -n", "-n needs N"),
+        ("log --limit", "--limit needs N"),
         ("search x -n 1000", "between 1 and 200"),
     ],
 )

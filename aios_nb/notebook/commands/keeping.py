@@ -7,7 +7,7 @@ from typing import Any
 
 from aios_nb.notebook.commands import Call
 from aios_nb.notebook.show.results import Note
-from aios_nb.people.conversations import find, form_of, write
+from aios_nb.people.conversations import find, form_of, renamed, write
 from aios_nb.richtext import one_line
 from aios_nb.site import Chats, History
 
@@ -28,7 +28,7 @@ def history(call: Call) -> History:
 def rename(call: Call) -> Note:
     title = one_line(call["title"])
     conversation = _change(call, "chat.rename", title=title)["conversation"]
-    return Note(f"{conversation} is now called {title!r}")
+    return Note(renamed(conversation, title))
 
 
 def delete(call: Call) -> Note:

@@ -79,7 +79,8 @@ def note(said: Note) -> Bundle:
 
 def lines(said: Lines) -> Bundle:
     """Colours of a traceback are for the terminal; a page shows the text."""
-    return {"text/plain": str(said)}
+    shown = f'<pre class="p" style="max-height:none">{page.lines(said)}</pre>'
+    return page.bundle(page.bare(shown), str(said))
 
 
 def status(said: Status) -> Bundle:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sqlite3
 import stat
@@ -75,15 +76,28 @@ def keys(home: Home) -> Iterator[Check]:
     try:
         private = [*(home.path / "keys").glob("*.key"), *(home.path / "run").glob("*.json")]
     except OSError as error:
-        yield fail("keys", f"{error.filename}: {error.strerror}", f"chmod -R u+rwX {home.path}")
+        yield fail(
+            "keys",
+            f"{error.filename}: {error.strerror}",
+            f"chmod -R u+rwX {_typed(home.path)}",
+        )
         return
     exposed = [path for path in private if _is_exposed(path)]
     for path in exposed:
-        yield fail("keys", f"{path} is not for you alone", f"chmod 600 {path}, and own it")
+        yield fail(
+            "keys",
+            f"{path} is not for you alone",
+            f"chmod 600 {_typed(path)}, and own it",
+        )
     damaged = [check for path in private if path not in exposed and (check := _key(path))]
     yield from damaged
     if not exposed and not damaged:
         yield ok("keys", f"{len(private)} key and run files, for you alone")
+
+
+def _typed(path: Path) -> str:
+    """As it is typed in a shell."""
+    return shlex.quote(str(path))
 
 
 def _key(path: Path) -> Check | None:
