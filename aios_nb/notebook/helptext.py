@@ -65,6 +65,9 @@ def about(command: Command) -> str:
         flags = ", ".join(option.flags)
         choices = f" ({', '.join(option.choices)})" if option.choices else ""
         lines += _entry(f"{flags} {option.value}".rstrip(), f"{option.about}{choices}")
+    if command.options_last:
+        text = command.arguments[-1].usage
+        lines.append(f"{_INDENT}Options may stand behind {text} too; ` -- ` before it ends them.")
     if command.options:
         lines.append("")
     for example in command.examples:

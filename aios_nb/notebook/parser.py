@@ -432,11 +432,21 @@ def _take_last(command: Command, text: str, values: dict[str, Any], fill: Fill) 
         taken.append((option, said or ""))
         text = text[: found.start()]
     for option, said in reversed(taken):
-        if option.value:
-            _put(option, fill(unquoted(said)), values)
-        else:
+        if not option.value:
             values[option.name] = True
+            continue
+        try:
+            _put(option, fill(unquoted(said)), values)
+        except UsageError as error:
+            raise perhaps_words(error, command) from error
     return text
+
+
+def perhaps_words(error: UsageError, command: Command) -> UsageError:
+    """An error with an option's value, which may have been meant as words: how to say them."""
+    *first, text = [argument.usage for argument in command.arguments]
+    words = " ".join(["as words:", _called(command), *first, "--", text])
+    return UsageError(error.message, hint="; ".join(filter(None, (error.hint, words))))
 
 
 def _next_option(command: Command, text: str, at: int) -> int:

@@ -118,8 +118,49 @@ def test_options_go_on_in_a_conversation_with_a_file(page: Console, tmp_path: Pa
     first = page.good("%aios ask reads one").value
     page.names["note"] = tmp_path / "note.txt"
     second = page.good(f"%aios ask --conversation last --file {tmp_path / 'note.txt'} reads two")
-    assert second.text == "2 in the file"
+    assert second.value == "2 in the file"
     assert second.value.conversation == first.conversation
+
+
+def test_what_was_taken_for_a_file_is_said(
+    page: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "report.md").write_text("in the file")
+    asked = "%aios ask echo please test the command with --file report.md"
+    ran = page.good(f"answer = {asked}")
+    assert ran.text == "please test the command with\n[with report.md]"
+    assert "with report.md" in ran.html
+    assert "[with report.md]" in page.good("answer").text
+    assert "[with report.md]" in page.terminal(asked, capsys)
+    assert "report.md" in page.good("%aios history").text
+    literal = page.good(asked.replace("echo", "echo --"))
+    assert literal.text == "please test the command with --file report.md"
+
+
+def test_a_question_that_names_an_option_is_told_how_to_be_asked(page: Console):
+    said = page.error("%aios ask echo what does --file do")
+    assert said.startswith("cannot read do: No such file")
+    assert "as words: %aios ask AGENT -- TEXT" in said
+    assert page.good("%aios ask echo -- what does --file do").value == "what does --file do"
+
+
+def test_an_agent_that_takes_its_time_is_asked_with_the_file(page: Console, tmp_path: Path):
+    seen = threading.Event()
+
+    @aios.agent
+    def reader(text: str) -> str:
+        assert seen.wait(CEILING_S)
+        return text
+
+    (tmp_path / "long.md").touch()
+    watcher = threading.Thread(
+        target=lambda: page.shows("asking reader with long.md") and seen.set()
+    )
+    watcher.start()
+    ran = page.good(f"%aios ask reader x --file {tmp_path / 'long.md'}")
+    watcher.join()
+    assert ran.value == "x"
 
 
 def test_a_text_of_a_megabyte_is_in_the_variable_and_its_beginning_on_the_page(page: Console):

@@ -29,6 +29,8 @@ def given(values: dict[str, Any]) -> dict[str, Any]:
             {"agent": "echo", "text": "hi --there", "deadline": 5.0, "conversation": "last"},
         ),
         ("ask echo -- --deadline 5", "ask", {"agent": "echo", "text": "--deadline 5"}),
+        ("ask echo -- what does --file do", "ask",
+         {"agent": "echo", "text": "what does --file do"}),
         ("ask slow x --deadline 3", "ask", {"agent": "slow", "text": "x", "deadline": 3.0}),
         ("ask echo it's it --file 'a b.txt' --file=c", "ask",
          {"agent": "echo", "text": "it's it", "file": ["a b.txt", "c"]}),
@@ -119,6 +121,8 @@ def test_a_remark_is_no_word_but_a_question_is_taken_as_it_is(
         ("log -n", "-n needs N"),
         ("log --limit", "--limit needs N"),
         ("search x -n 1000", "between 1 and 200"),
+        ("search what is -n 1000", "as words: %aios search -- WORDS"),
+        ("ask echo wait for --deadline soon", "as words: %aios ask AGENT -- TEXT"),
     ],
 )
 def test_a_wrong_line_is_told_in_one(line: str, said: str):
@@ -165,6 +169,7 @@ def test_help_tells_of_every_command_and_every_option():
         for example in command.examples:
             line = example.partition("%aios ")[2] or example
             assert parse(line).command is command
+        assert ("` -- ` before it" in alone) == command.options_last
     assert all(option.flags[-1] in helptext.offering() for option in OFFER.options)
     assert max(map(len, everything.splitlines())) <= 100
 

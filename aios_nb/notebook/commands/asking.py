@@ -11,6 +11,7 @@ from aios_nb.client import put_file
 from aios_nb.envelope import new_id
 from aios_nb.errors import AiosError, UsageError
 from aios_nb.notebook.commands import Call
+from aios_nb.notebook.parser import perhaps_words
 from aios_nb.notebook.show.faces import cell_of
 from aios_nb.notebook.show.stage import Stage, ended, stage
 from aios_nb.notebook.show.told import Told
@@ -24,12 +25,21 @@ def ask(call: Call) -> Told:
     """The reply. An agent that asks back ends it too: the reply then says how to answer."""
     if not (call["text"] or "").strip():
         raise UsageError("nothing to ask", hint="%aios ask AGENT TEXT, or %%aios ask AGENT")
-    files = [File(Path(name).expanduser()) for name in call["file"]]
+    files = _files(call)
+    sent = [file.name for file in files]
     node, began = call.node(), time.monotonic()
-    told = node.run(lambda: _asked(node, call, files, stage(call.shell, call["agent"])))
+    told = node.run(lambda: _asked(node, call, files, stage(call.shell, call["agent"], sent)))
+    told.sent = sent
     told.cell = cell_of(call.shell).number
     told.took_s = time.monotonic() - began
     return told
+
+
+def _files(call: Call) -> list[File]:
+    try:
+        return [File(Path(name).expanduser()) for name in call["file"]]
+    except UsageError as error:  # `what does --file do` names none
+        raise perhaps_words(error, call.command) from error
 
 
 async def _asked(site: Site, call: Call, files: list[File], shown: Stage) -> Told:

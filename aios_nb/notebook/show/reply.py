@@ -39,9 +39,20 @@ EMPTY = "(empty answer)"
 ANSWER = 'reply.answer("…")'
 
 
-def reply(said: Reply, took_s: float | None = None, before: str = "") -> Bundle:
-    """An answer, or a question with how to answer it; ``before`` it stands ready HTML."""
-    return page.bundle(_page(said, took_s, before), text(said))
+def reply(
+    said: Reply, took_s: float | None = None, before: str = "", sent: Sequence[str] = ()
+) -> Bundle:
+    """An answer, or a question with how to answer it; ``before`` it stands ready HTML.
+
+    ``sent``: the files that went with what was asked. One that was taken for a file by mistake
+    is seen here.
+    """
+    return page.bundle(_page(said, took_s, before, sent), text(said, sent))
+
+
+def with_files(names: Sequence[str]) -> str:
+    """A few words about what was sent along; empty for nothing."""
+    return f"with {one_line(', '.join(names))}" if names else ""
 
 
 def duration(took_s: float) -> str:
@@ -55,11 +66,11 @@ def byline(agent: str, *more: str) -> str:
     return f'<div class="h"><b>{esc(name)}</b>{dim(words) if words else ""}</div>'
 
 
-def _page(said: Reply, took_s: float | None, before: str) -> str:
+def _page(said: Reply, took_s: float | None, before: str, sent: Sequence[str]) -> str:
     asks = said.status == "input_required"
     took = "" if took_s is None or asks else duration(took_s)
     status = {"input_required": "asks", "accepted": "accepted"}.get(said.status, "")
-    head = byline(said.agent, status, took)
+    head = byline(said.agent, with_files(sent), status, took)
     body = before + "".join(_body(said))
     return page.bare(f'{head}<div class="b">{body or dim(EMPTY)}</div>')
 
@@ -147,18 +158,18 @@ def _uri(content: bytes, mime: str) -> str:
     return f"data:{mime};base64,{base64.b64encode(content).decode()}"
 
 
-def text(said: Reply) -> str:
+def text(said: Reply, sent: Sequence[str] = ()) -> str:
     """The same for a terminal."""
     alone = is_table_alone(str(said), said.data)
     shown = [plain_text(str(said))] if said and not alone else []
-    return "\n".join([*shown, *beside(said, alone=alone)])
+    return "\n".join([*shown, *beside(said, alone=alone, sent=sent)])
 
 
 def plain_text(said: str) -> str:
     return plain(said).rstrip("\n")
 
 
-def beside(said: Reply, *, alone: bool) -> list[str]:
+def beside(said: Reply, *, alone: bool, sent: Sequence[str] = ()) -> list[str]:
     """What there is besides the text, in lines; ``alone``: the table stands for the text."""
     data, lines = said.data, list[str]()
     asks = said.status == "input_required"
@@ -168,6 +179,8 @@ def beside(said: Reply, *, alone: bool) -> list[str]:
         f"[{one_line(file.name)}, {size(file.size)}: reply.files[{number}].save()]"
         for number, file in enumerate(said.files)
     ]
+    if sent:
+        lines.append(f"[{with_files(sent)}]")
     if asks:
         lines.append(f"[{spoken(said.agent)[0]} asks; answer with {ANSWER}]")
     elif said.status == "accepted":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -46,17 +47,22 @@ class Stage(Protocol):
         """There will be no more; what there was stays."""
 
 
-def stage(shell: Any, agent: str) -> Stage:
-    """The one for this shell."""
-    return PageStage(shell, agent) if has_page(shell) else TerminalStage(agent)
+def stage(shell: Any, agent: str, sent: Sequence[str] = ()) -> Stage:
+    """The one for this shell; ``sent``: the files that go with the question."""
+    return PageStage(shell, agent, sent) if has_page(shell) else TerminalStage(agent, sent)
+
+
+def _asking(agent: str, sent: Sequence[str]) -> str:
+    return f"asking {spoken(agent)[0]} {face.with_files(sent)}".rstrip()
 
 
 class PageStage:
     """A display that grows."""
 
-    def __init__(self, shell: Any, agent: str) -> None:
+    def __init__(self, shell: Any, agent: str, sent: Sequence[str]) -> None:
         self._display = Display(shell)
         self._agent = agent
+        self._sent = sent
         self._since = time.monotonic()
         self._growing = Growing()
         self._blocks: list[str] = []
@@ -87,7 +93,8 @@ class PageStage:
         if reply.status == "input_required":  # the question comes after what was said so far
             self._grow()
             before = "".join(self._blocks)
-        self._display.show(face.reply(reply, time.monotonic() - self._since, before))
+        took_s = time.monotonic() - self._since
+        self._display.show(face.reply(reply, took_s, before, self._sent))
 
     def stop(self, why: str) -> None:
         self._grow()
@@ -103,7 +110,7 @@ class PageStage:
         if self._text:
             bundle = self._bundle("writing …", self._note, waited)
         else:
-            bundle = progress.bundle(f"asking {spoken(self._agent)[0]}", waited, self._note)
+            bundle = progress.bundle(_asking(self._agent, self._sent), waited, self._note)
         self._display.show(bundle)
         return len(bundle["text/html"])
 
@@ -116,7 +123,7 @@ class PageStage:
             self._blocks[keep:] = [to_html([block]) for block in blocks]
 
     def _bundle(self, *words: str) -> page.Bundle:
-        head = face.byline(self._agent, *words)
+        head = face.byline(self._agent, face.with_files(self._sent), *words)
         body = "".join(self._blocks)
         text = "".join(self._text)
         return page.bundle(page.bare(f'{head}<div class="b">{body}</div>'), face.plain_text(text))
@@ -125,8 +132,9 @@ class PageStage:
 class TerminalStage:
     """Text as it comes."""
 
-    def __init__(self, agent: str) -> None:
+    def __init__(self, agent: str, sent: Sequence[str]) -> None:
         self._agent = agent
+        self._sent = sent
         self._since = time.monotonic()
         self._written = Written(on=True)
         self._line = TerminalLine()
@@ -151,7 +159,8 @@ class TerminalStage:
             self._written.add(fresh)
         elif self._written.is_blank and time.monotonic() - self._since >= SAY_AFTER_S:
             waited = seconds(time.monotonic() - self._since)
-            self._line.show(f"asking {spoken(self._agent)[0]} … {waited} {one_line(self._note)}")
+            asking = _asking(self._agent, self._sent)
+            self._line.show(f"{asking} … {waited} {one_line(self._note)}")
 
     def finish(self, reply: Reply) -> None:
         self._update()
@@ -162,7 +171,7 @@ class TerminalStage:
             sys.stdout.write(f"{face.plain_text(reply)}\n")
         elif not alone:
             self._written.finish(str(reply))
-        rest = face.beside(reply, alone=alone)
+        rest = face.beside(reply, alone=alone, sent=self._sent)
         if rest:
             sys.stdout.write("\n".join(rest) + "\n")
             sys.stdout.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from aios_nb.notebook.show import reply as face
@@ -16,6 +17,8 @@ class Told(Reply):
     cell: int = -1
     """The cell that showed it."""
     took_s: float | None = None
+    sent: Sequence[str] = ()
+    """The names of the files that went with the question."""
 
     def show_again(self, shell: Any) -> None:
         """As the result of a cell: in full, unless that cell has just shown it."""
@@ -25,4 +28,4 @@ class Told(Reply):
             if not has_page(shell) and not take_back_prompt():
                 print(f"<reply of {spoken(self.agent)[0]}>")  # noqa: T201
             return
-        shell.display_pub.publish(data=face.reply(self, self.took_s), metadata={})
+        shell.display_pub.publish(data=face.reply(self, self.took_s, sent=self.sent), metadata={})
