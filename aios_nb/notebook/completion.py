@@ -26,6 +26,7 @@ _CELL = re.compile(r"\s*%%(aios|agent)\s+(.*)\Z", re.DOTALL)
 _OPEN_BRACE = re.compile(r"\{([^\W\d]?\w*)\Z")
 _CLIENTS = ("claude", "vscode", "cursor", "codex")
 _LATEST = "last"
+_QUOTES = ("'", '"')
 _PATHS = frozenset({"FILE", "DIR"})
 _KINDS = {"C": "conversation"}
 """What completes the value of an option, by what that is called."""
@@ -162,7 +163,7 @@ class Completion:
         if option.value in _PATHS:
             return _files(fragment)
         values = option.choices or self._values(_KINDS.get(option.value, ""))
-        return Found(fragment, _fitting(fragment, values))
+        return _values(fragment, values)
 
     def _word(self, argument: Argument, rest: str, fragment: str) -> Found:
         if argument.name.upper() in _PATHS:
@@ -171,7 +172,10 @@ class Completion:
             return self._variable(rest)
         if argument.kind == "command":  # some have two words
             return Found(rest.lstrip(), _fitting(rest.lstrip(), COMMANDS))
-        return Found(fragment, _fitting(fragment, self._values(argument.kind)))
+        values = self._values(argument.kind)
+        if typed(fragment).startswith("@"):
+            values = [f"@{value}" for value in values]
+        return _values(fragment, values)
 
     def _variable(self, before: str) -> Found:
         """The name of a variable in ``{…``."""
@@ -223,31 +227,49 @@ def _argument(command: Command, words: Sequence[str]) -> Argument | None:
 def _apart(command: Command, rest: str) -> tuple[list[str], str]:
     """The words that are done, and the one that is being typed.
 
-    A quote that is open goes on over spaces where a path is wanted; a question may begin with one.
+    ``--x=y`` is two. A quote that is open goes on over spaces where a value is wanted; a question
+    may begin with one.
     """
     words: list[str] = []
     at = skip(rest, 0)
     while at < len(rest):
+        flag, given, _ = rest[at:].partition("=")
+        option = command.option(flag)
+        if given and option is not None and option.value:
+            words.append(flag)
+            at = skip(rest, at + len(flag) + 1)
+            continue
         word, end = word_at(rest, at)
-        is_open = rest[at] in "'\"" and word == rest[at:end]
-        if end == len(rest) or (is_open and _wants_path(command, words)):
+        is_open = rest[at] in _QUOTES and word == rest[at:end]
+        if end == len(rest) or (is_open and _wants_value(command, words)):
             break
         words.append(rest[at:end])
         at = skip(rest, end)
     return words, rest[at:]
 
 
-def _wants_path(command: Command, words: Sequence[str]) -> bool:
+def _wants_value(command: Command, words: Sequence[str]) -> bool:
+    """Whether the next word is one of many that are known, not somebody's own words."""
     option = command.option(words[-1]) if words else None
     if option is not None and option.value:
-        return option.value in _PATHS
+        return not command.greedy  # there a value goes on to the next option, quotes or not
     argument = _argument(command, words)
-    return argument is not None and argument.name.upper() in _PATHS
+    return argument is not None and bool(argument.kind or argument.name.upper() in _PATHS)
 
 
 def _files(fragment: str) -> Found:
-    mark = fragment[:1] if fragment[:1] in {"'", '"'} else ""
-    return Found(fragment, [quoted(path, mark) for path in paths(typed(fragment))])
+    return _quoted(fragment, paths(typed(fragment)))
+
+
+def _values(fragment: str, values: Iterable[str]) -> Found:
+    """Those that begin with what is typed."""
+    return _quoted(fragment, _fitting(typed(fragment), values))
+
+
+def _quoted(fragment: str, words: Iterable[str]) -> Found:
+    """These, in the quotes that stand there already."""
+    mark = fragment[:1] if fragment[:1] in _QUOTES else ""
+    return Found(fragment, [quoted(word, mark) for word in words])
 
 
 def _fitting(fragment: str, names: Iterable[str]) -> list[str]:

@@ -145,6 +145,30 @@ def test_the_own_home_is_known_and_of_nobody_else_is_asked(page: Console, tmp_pa
     assert not asked
 
 
+def test_quotes_and_signs_that_are_understood_are_completed(page: Console, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data one.csv").touch()
+    (tmp_path / "data").mkdir()
+    eventually(page, "%aios ask ec", "%aios ask echo")
+    for begun, offered in (
+        ('ask "ec', ['ask "echo"']),
+        ("ask 'ec", ["ask 'echo'"]),
+        ("ask @ec", ["ask @echo"]),
+        ("ask --file=da", ["ask --file=data/", "ask --file='data one.csv'"]),
+        ('ask echo what --file="data o', ['ask echo what --file="data one.csv"']),
+        ('ask --file "da', ['ask --file "data/"', 'ask --file "data one.csv"']),
+        ("ask --file='data one.csv' ec", ["ask --file='data one.csv' echo"]),
+        ("ask --conversation=l", ["ask --conversation=last"]),
+        ('ask --conversation "l', ['ask --conversation "last"']),
+        ("hub add --kind=", ["hub add --kind=mcp", "hub add --kind=a2a"]),
+    ):
+        assert sorted(tab(page, f"%aios {begun}")) == sorted(f"%aios {one}" for one in offered)
+    for question in ("ask echo 'tis", 'ask echo "a b'):
+        assert tab(page, f"%aios {question}") == [f"%aios {question}"]
+    agent = "%%agent adder --about it's \"so --acc"
+    assert tab(page, agent) == [f"{agent}ess"]
+
+
 def test_agents_come_from_what_is_known(page: Console):
     @aios.agent
     def zebra(text: str) -> str:
