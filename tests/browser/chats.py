@@ -56,10 +56,10 @@ def painter(text):
 """
 BUSY = """
 import time
-for _ in range(1200):
+while True:
     time.sleep(0.05)
 """
-"""A minute, unless interrupted."""
+"""Until it is interrupted."""
 
 
 class Chat:

@@ -28,6 +28,8 @@ OVERRIDES = {
         "fetchNews": "false",
     },
     "@jupyterlab/apputils-extension:themes": {"theme": "JupyterLab Light", "adaptive-theme": False},
+    # As `aios-nb lab` has it.
+    "@jupyter-widgets/jupyterlab-manager:plugin": {"saveState": True},
     # A test saves when it means to.
     "@jupyterlab/docmanager-extension:plugin": {"autosave": False},
 }

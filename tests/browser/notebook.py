@@ -69,11 +69,7 @@ class Notebook:
     def open(self, cells: Sequence[str], face: str = "lab") -> None:
         """Write it, start its kernel, and show it."""
         (self.lab.notebooks / self.path).write_text(json.dumps(self._document(cells)))
-        session = {"path": self.path, "name": self.path, "type": "notebook"}
-        # Asked for before the page is: the kernel starts while the page loads.
-        self.session = self.lab.call(
-            "POST", "/api/sessions", {**session, "kernel": {"name": self._kernel}}
-        )
+        self._start_kernel()  # before the page is asked for: it starts while the page loads
         where = {
             "lab": f"/lab/workspaces/{Path(self.path).stem}/tree/{self.path}",
             "notebook": f"/notebooks/{self.path}",
@@ -82,6 +78,12 @@ class Notebook:
         if MAY_HANG:
             self._awake()
         self._ready()
+
+    def _start_kernel(self) -> None:
+        session = {"path": self.path, "name": self.path, "type": "notebook"}
+        self.session = self.lab.call(
+            "POST", "/api/sessions", {**session, "kernel": {"name": self._kernel}}
+        )
 
     def _document(self, cells: Sequence[str]) -> dict[str, Any]:
         code = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
@@ -203,6 +205,14 @@ class Notebook:
             raise AssertionError(f"{expression}: {told['ename']}: {told['evalue']}")
         return json.loads(ast.literal_eval(told["data"]["text/plain"]))
 
+    def tell(self, code: str) -> None:
+        """Have the kernel do this, in no cell, without waiting for it."""
+        self._panel(
+            """const ask = {code: given, silent: true};
+            void panel.sessionContext.session.kernel.requestExecute(ask)""",
+            code,
+        )
+
     def rpc(self, method: str, **params: Any) -> Any:
         """What the notebook's node answers its owner from outside: also while a cell is busy."""
         runs = [json.loads(file.read_text("utf-8")) for file in (self.home / "run").glob("*.json")]
@@ -231,6 +241,13 @@ class Notebook:
         handle = self.page.evaluate_handle(run)
         self.page.locator(".jp-Dialog").locator(".jp-mod-accept").click()
         handle.evaluate("(handle) => handle.again")
+        self._ready()
+
+    def another_day(self) -> None:
+        """Open what was saved again, with a new kernel that has run nothing."""
+        self.lab.call("DELETE", f"/api/sessions/{self.session['id']}")
+        self._start_kernel()
+        self.page.reload()
         self._ready()
 
     def interrupt(self) -> None:

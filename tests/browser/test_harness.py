@@ -5,6 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from tests.browser.audit import Window, findings
+from tests.browser.chats import BUSY
 from tests.browser.kernels import hears_beside_a_cell
 
 PARROT = '''
@@ -60,9 +61,6 @@ host = Host()
 parrot = Parrot(host)
 parrot
 '''
-BUSY = (
-    "import time\nuntil = time.monotonic() + 60\nwhile time.monotonic() < until: time.sleep(0.05)"
-)
 
 
 @hears_beside_a_cell

@@ -41,6 +41,20 @@ def test_two_nodes_are_in_the_picture(open_notebook, make_site):
     expect(network).to_contain_text("gone")
 
 
+def test_a_node_that_is_alone_says_how_others_come(open_notebook):
+    book = open_notebook("import aios_nb\naios_nb.up(name='alice')", LOAD, "%aios network")
+    book.run_all()
+    network = book.output(2).locator(".aios-net")
+    expect(network).to_contain_text("No other node yet")
+    network.get_by_role("button", name="Copy the line").click()
+    expect(network).to_contain_text("copied")
+    expect(network).to_contain_text("%aios up --join http://127.0.0.1:")
+    book.shot("network-alone", network)
+    book.reload()
+    expect(network).to_contain_text("No other node yet")
+    expect(network).to_have_attribute("data-live", "yes")
+
+
 def test_a_saved_notebook_has_the_picture(open_notebook, make_site):
     make_site(name="bob")
     book = open_notebook("import aios_nb\naios_nb.up(name='alice')", LOAD, "%aios network")

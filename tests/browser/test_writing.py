@@ -5,16 +5,44 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Response, expect
+from playwright.sync_api import Response, WebSocketRoute, expect
 
 from tests.browser.chats import AGENTS, LOAD, Chat
 from tests.browser.notebook import Notebook
 
+LOOK_MS = 20
 DRAFTS = "() => Object.keys(sessionStorage).filter((key) => key.startsWith('aios-chat'))"
 
 
 def toast(chat: Chat, text: str):
     return chat.root.locator(".aios-toast").filter(has_text=text)
+
+
+class Lossy:
+    """A way from kernel to page on which news of widgets can be lost; a full server drops them."""
+
+    def __init__(self, book: Notebook) -> None:
+        self.loses = False
+        self.lost: list[str | bytes] = []
+        self._page = book.page
+        book.page.route_web_socket(re.compile("/channels"), self._carry)
+        book.reload()
+
+    def lost_one(self) -> None:
+        """Wait until something is lost."""
+        while not self.lost:
+            self._page.wait_for_timeout(LOOK_MS)
+        self.lost.clear()
+
+    def _carry(self, page: WebSocketRoute) -> None:
+        def to_page(message: str | bytes) -> None:
+            said = message if isinstance(message, bytes) else message.encode()
+            if self.loses and b'"batch"' in said:
+                self.lost.append(message)
+            else:
+                page.send(message)
+
+        page.connect_to_server().on_message(to_page)
 
 
 def in_file(book: Notebook, text: str) -> bool:
@@ -50,10 +78,76 @@ def test_what_is_typed_after_a_restart_is_kept_for_the_cell_that_is_run_again(op
         expect(one.root).not_to_contain_text("Run your cells again")
         expect(one.message).to_have_value(kept)
     assert chat.message.input_value() != other.message.input_value()
+    for one in (chat, other):
+        said = one.message.input_value()
+        one.message.press("Enter")
+        expect(one.last()).to_contain_text(f"you said {said}")
     assert book.page.evaluate(DRAFTS) == []
-    said = chat.message.input_value()
+
+
+def test_what_was_not_sent_is_there_when_the_cell_is_run_or_the_page_loaded_again(open_notebook):
+    book = open_notebook(LOAD, AGENTS, "%aios chat parrot", "%aios withdraw parrot")
+    for nr in range(3):
+        book.run(nr)
+    chat = Chat(book, 2)
+    chat.message.fill("a draft")
+    book.run(2)
+    expect(chat.message).to_have_value("a draft")
+    book.reload()
+    expect(chat.message).to_have_value("a draft")
     chat.message.press("Enter")
-    expect(chat.last()).to_contain_text(f"you said {said}")
+    chat.ended("parrot")
+
+    # What is begun while an earlier message is edited comes back.
+    chat.message.fill("half a thought")
+    chat.articles.first.hover()
+    chat.articles.first.get_by_role("button", name="Edit and send again").click()
+    expect(chat.message).to_have_value("a draft")
+    chat.message.press("Escape")
+    expect(chat.message).to_have_value("half a thought")
+    chat.articles.first.get_by_role("button", name="Edit and send again").click()
+    chat.say("in other words")
+    expect(chat.last()).to_contain_text("you said in other words")
+    expect(chat.message).to_have_value("half a thought")
+
+    # What was refused is text of one's own, too.
+    book.run(3)
+    expect(chat.root).to_contain_text("Nobody offers parrot here now")
+    chat.say("one")
+    expect(chat.last()).to_contain_text("not sent")
+    chat.say("two")
+    expect(chat.log.get_by_text("not sent")).to_have_count(4)  # above and below the text
+    book.shot("chat-not-sent", chat.root)
+    chat.last().get_by_role("button", name="Discard").click()
+    expect(chat.log.get_by_text("not sent")).to_have_count(2)
+    book.run(2)
+    expect(chat.message).to_have_value("one")
+    expect(chat.log.get_by_text("not sent")).to_have_count(0)
+
+
+def test_a_notebook_that_is_opened_again_shows_what_was_saved(open_notebook):
+    book = open_notebook(LOAD, AGENTS, "%aios chat parrot", "%aios hub", "%aios network")
+    book.run_all()
+    chat = Chat(book, 2)
+    chat.say("one")
+    chat.ended("parrot")
+    book.printed(2, "you said one")
+    expect(book.output(3).get_by_role("row").filter(has_text="parrot")).to_be_visible()
+    book.save()
+    book.another_day()
+    expect(chat.last()).to_contain_text("you said one")
+    expect(chat.root).to_contain_text("This is what was saved")
+    expect(book.output(3)).to_contain_text("This is what was saved")
+    expect(book.output(4)).to_contain_text("this is what was saved")
+    chat.say("two")
+    expect(toast(chat, "Your text is kept")).to_be_visible()
+    book.shot("another-day")
+
+    book.run_all()
+    expect(chat.root).not_to_contain_text("This is what was saved")
+    expect(chat.message).to_have_value("two")
+    chat.message.press("Enter")
+    expect(chat.last()).to_contain_text("you said two")
 
 
 def test_an_answer_that_a_restart_has_cut_does_not_look_alive(open_notebook):
@@ -128,32 +222,83 @@ def test_what_was_said_is_saved_though_the_caret_rests_in_the_box(open_notebook)
     assert in_file(book, "you said from afar")
 
 
-REDRAWS = """
-import threading, time
-
-def redraw():
-    for _ in range(12):
-        chat._showing._publish(update=True)
-        time.sleep(0.25)
-
-threading.Thread(target=redraw).start()
-"""
-
-
 def test_keys_that_fall_between_two_views_are_not_lost(open_notebook):
     begin = "chat = get_ipython().run_line_magic('aios', 'chat parrot')\nchat"
-    book = open_notebook(LOAD, AGENTS, begin, REDRAWS)
-    for nr in range(3):
-        book.run(nr)
+    book = open_notebook(LOAD, AGENTS, begin)
+    book.run_all()
     chat = Chat(book, 2)
     chat.message.focus()
-    first = chat.message.element_handle()
-    book.start(3)
-    chat.message.focus()
-    typed = "".join(f"{nr} " for nr in range(100))
-    book.page.keyboard.type(typed, delay=10)
+    typed = ""
+    for nr in range(12):
+        before = chat.message.element_handle()
+        book.tell("chat._showing._publish(update=True)")
+        words = 0
+        while words < 3 or before.evaluate("(box) => box.isConnected"):  # until it is drawn anew
+            words += 1
+            book.page.keyboard.type(f"{nr} ", delay=10)
+            typed += f"{nr} "
+        expect(chat.message).to_be_focused()
     expect(chat.message).to_have_value(typed)
-    assert not first.evaluate("(box) => box.isConnected")  # it was drawn anew meanwhile
+
+
+def test_somebody_in_a_menu_or_on_a_button_is_not_disturbed(open_notebook):
+    steps = """
+@aios.agent(about="Says twenty times a second how far it is")
+async def steps(text, ctx):
+    for nr in range(12_000):
+        ctx.progress(f"step {nr}")
+        await asyncio.sleep(0.05)
+"""
+    book = open_notebook(LOAD, AGENTS, steps, "%aios chat parrot")
+    book.run_all()
+    chat = Chat(book, 3)
+    chat.say("one")
+    chat.ended("parrot")
+    (row,) = book.rpc("chat.list")["conversations"]
+    chat.root.get_by_role("button", name="More").click()
+    item = chat.root.get_by_role("menuitem", name="New conversation")
+    expect(item).to_be_focused()
+    book.rpc("chat.send", agent="echo", text="from afar", conversation=row["conversation"])
+    expect(chat.root.locator(".aios-head")).to_contain_text("also here: echo")
+    expect(item).to_be_focused()
+    book.page.keyboard.press("Escape")
+    expect(chat.root.get_by_role("button", name="More")).to_be_focused()
+
+    chat.say("@steps go")
+    expect(chat.last()).to_contain_text("step 3")
+    chat.last().hover()
+    chat.last().get_by_role("button", name="Stop").click(delay=200)  # more than one step
+    chat.ended("steps", "cancelled")
+
+
+def test_what_becomes_of_a_message_is_found_out_though_the_news_of_it_was_lost(open_notebook):
+    book = open_notebook(LOAD, AGENTS, "%aios chat parrot")
+    lossy = Lossy(book)
+    book.run_all()
+    chat = Chat(book, 2)
+    chat.say("one")
+    chat.ended("parrot")
+    lossy.loses = True
+    chat.say("@nosuch two")  # that it was refused is not heard
+    expect(chat.root).to_contain_text("queued")
+    lossy.lost_one()
+    lossy.loses = False
+    chat.say("three")
+    expect(chat.message).to_have_value("@nosuch two")
+    expect(chat.last()).to_contain_text("you said three")
+    expect(chat.articles).to_have_count(4)
+
+    lossy.loses = True
+    note = {"name": "note.txt", "mimeType": "text/plain", "buffer": b"buy milk"}
+    chat.root.locator("input[type=file]").set_input_files(note)
+    expect(chat.root.locator(".aios-chip")).to_contain_text("note.txt")
+    lossy.lost_one()
+    lossy.loses = False
+    chat.say("@reader four")
+    chat.ended("reader asks")
+    chat.say("print")
+    chat.ended("reader")
+    expect(chat.last()).to_contain_text("print: buy milk")
 
 
 def test_a_chat_under_two_cells_is_one_chat_for_one_pair_of_hands(open_notebook):
@@ -184,6 +329,24 @@ def test_a_chat_under_two_cells_is_one_chat_for_one_pair_of_hands(open_notebook)
     expect(chat.root.locator(".aios-chatrow")).to_have_count(1)
     expect(other.root.locator(".aios-sheet")).to_be_hidden()
     assert len(loaded) == 1
+    chat.button("Close").click()
+
+    # Who reads on in one of them and writes in the other misses nothing.
+    chat.say("@burst")
+    chat.ended("burst")
+    other.log.evaluate("(log) => log.scrollTo(0, 0)")
+    chat.say("seen")
+    chat.ended("parrot")
+    expect(book.page.locator(".aios-new")).to_have_count(0)
+
+    # A file may be dropped on all of it.
+    drop = """(log) => {
+      const dataTransfer = new DataTransfer();
+      dataTransfer.items.add(new File(["buy milk"], "dropped.txt"));
+      log.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
+    }"""
+    chat.log.evaluate(drop)
+    expect(chat.root.locator(".aios-chip")).to_contain_text("dropped.txt")
 
 
 MORE = """

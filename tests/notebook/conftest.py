@@ -40,7 +40,12 @@ class Cell:
     status: str = ""
     error: str = ""
     printed: str = ""
-    shown: list[dict[str, Any]] = field(default_factory=list)
+    outputs: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def shown(self) -> list[dict[str, Any]]:
+        """What there is to see; a bar that has gone leaves an output with nothing in it."""
+        return [one for one in self.outputs if any(one.values())]
 
     @property
     def text(self) -> str:
@@ -222,7 +227,7 @@ class Notebook:
                 self.displays.setdefault(name, {}).clear()
                 self.displays[name].update(content["data"])
             if kind == "display_data" and cell is not None:
-                cell.shown.append(self.displays[name] if name else content["data"])
+                cell.outputs.append(self.displays[name] if name else content["data"])
         elif kind == "stream" and cell is None:
             self.lost += content["text"]
         elif cell is None:
@@ -230,7 +235,7 @@ class Notebook:
         elif kind == "stream":
             cell.printed += content["text"]
         elif kind == "execute_result":
-            cell.shown.append(content["data"])
+            cell.outputs.append(content["data"])
         elif kind == "error":
             cell.error = "\n".join(content["traceback"])
         elif kind == "status" and content["execution_state"] == "idle":

@@ -93,6 +93,10 @@ class Window(AgentChat):
     def say(self, kind: str, *buffers: bytes, **fields: Any) -> None:
         self._handle_custom_msg({"type": kind, **fields}, list(buffers))
 
+    def attach(self, file: str, name: str, *, last: bool = True) -> None:
+        """Upload a picture, or the beginning of one."""
+        self.say("upload", PNG, id=file, name=name, mime="image/png", offset=0, last=last)
+
     def write(self, text: str, **fields: Any) -> str:
         """Send a message as a page does; its id."""
         message_id = fields.pop("id", None) or f"m{self.tag}-{next(self.ids)}"
@@ -693,8 +697,8 @@ def test_files_go_both_ways_in_pieces(open_chat: Open, make_site: Make) -> None:
     for offset in range(0, len(content), 1 << 20):
         last = offset + (1 << 20) >= len(content)
         piece = content[offset : offset + (1 << 20)]
-        chat.say("upload", piece, id="f-1", name="data.bin", mime="", last=last)
-    chat.say("upload", PNG, id="f-2", name="a.png", mime="image/png", last=True)
+        chat.say("upload", piece, id="f-1", name="data.bin", mime="", offset=offset, last=last)
+    chat.attach("f-2", "a.png")
     chat.write("look", files=["f-1", "f-2"])
     reply = chat.answered("here")
     sent = chat.page.items["m-1"]["files"]
@@ -717,8 +721,9 @@ def test_files_go_both_ways_in_pieces(open_chat: Open, make_site: Make) -> None:
     missing = chat.hears("unfetchable")
     assert (missing["id"], "not in this conversation" in missing["text"]) == ("0" * 64, True)
 
-    for _ in range(21):  # and more to come
-        chat.say("upload", bytes(1 << 20), id="f-3", name="big", mime="", last=False)
+    for nr in range(21):  # and more to come
+        about = {"id": "f-3", "name": "big", "mime": "", "last": False}
+        chat.say("upload", bytes(1 << 20), offset=nr << 20, **about)
     assert chat.hears("unloadable")["text"] == "a file may have 20 MB at most"
     chat.write("with it", files=["f-3"])
     assert chat.hears("refused")["text"] == "a file may have 20 MB at most"
@@ -884,8 +889,8 @@ def test_a_chat_outlives_its_node(open_chat: Open, make_site: Make, tmp_path: An
 
     first = make_site(*agents(), name="short")
     chat = open_chat("upper", site=first.node)
-    chat.say("upload", PNG, id="f-1", name="a.png", mime="image/png", last=True)
-    chat.say("upload", PNG, id="f-2", name="half.png", mime="image/png", last=False)
+    chat.attach("f-1", "a.png")
+    chat.attach("f-2", "half.png", last=False)
     chat.write("one", files=["f-1"])
     chat.answered("ONE")
     chat.write("@forever go")

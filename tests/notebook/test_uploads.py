@@ -21,8 +21,8 @@ class Node:
         return {}
 
 
-def piece(upload: str, *, last: bool = False) -> dict[str, Any]:
-    return {"id": upload, "name": f"{upload}.bin", "mime": "", "last": last}
+def piece(upload: str, offset: int = 0, *, last: bool = False) -> dict[str, Any]:
+    return {"id": upload, "name": f"{upload}.bin", "mime": "", "offset": offset, "last": last}
 
 
 def test_what_pages_left_behind_makes_room_and_is_refused_if_it_comes_back(monkeypatch):
@@ -30,16 +30,41 @@ def test_what_pages_left_behind_makes_room_and_is_refused_if_it_comes_back(monke
 
     async def scenario() -> None:
         files = Uploads(Node(), {})
-        for one in ("left", "slow", "slow"):
-            await files.take(piece(one), [MB])
+        await files.take(piece("left"), [MB])
+        await files.take(piece("slow"), [MB])
+        await files.take(piece("slow", len(MB)), [MB])
         await files.take(piece("new"), [MB])  # in place of the one that waits longest
-        for one in ("slow", "new"):
-            await files.take(piece(one, last=True), [b"end"])
+        for one, held in (("slow", 2 * len(MB)), ("new", len(MB))):
+            await files.take(piece(one, held, last=True), [b"end"])
             assert (await files.done(one))["size"] > len(MB)
         with pytest.raises(TooLarge, match="too many files at once"):
-            await files.take(piece("left", last=True), [b"end"])
+            await files.take(piece("left", len(MB), last=True), [b"end"])
         with pytest.raises(TooLarge):
             await files.done("left")
         assert set(files.there) == {"slow", "new"}
+
+    asyncio.run(scenario())
+
+
+def test_a_piece_that_is_said_again_is_taken_once():
+    async def scenario() -> None:
+        puts = asyncio.Semaphore(0)
+
+        class Slow(Node):
+            async def call(self, method: str, **params: Any) -> dict[str, Any]:
+                await puts.acquire()
+                return await super().call(method, **params)
+
+        files = Uploads(Slow(), {})
+        first, last = piece("one"), piece("one", len(b"begin "), last=True)
+        await files.take(first, [b"begin "])
+        await files.take(first, [b"begin "])
+        putting = asyncio.create_task(files.take(last, [b"end"]))
+        await asyncio.sleep(0)
+        await files.take(last, [b"end"])  # while the file is on its way to the node
+        puts.release()
+        await putting
+        await files.take(last, [b"end"])  # and when it is there
+        assert (await files.done("one"))["size"] == len(b"begin end")
 
     asyncio.run(scenario())

@@ -202,6 +202,7 @@ class ChatView {
   on_head() {
     this.drawAround();
     for (const message of this.ticking) message.update(message.item);
+    this.follow();
   }
 
   on_names() {
@@ -338,10 +339,14 @@ class ChatView {
     const meta = refused ? "not sent" : ON_ITS_WAY[one.state] || "";
     const small = { class: "aios-small" };
     const why = refused && el("div", { class: "aios-ended", "data-kind": "failed" },
-      el("span", { class: "aios-why" }, el("b", null, "not sent"), `: ${refused.text} `, refused.hint && hint(refused.hint)),
+      el("span", { class: "aios-why" }, el("b", null, "not sent"), ": ", because(refused.text, refused.hint)),
       button("Retry", () => this.sayAgain(one), small),
       button("Edit", () => {
         this.store.putBack(one);
+        this.composer.focus();
+      }, small),
+      button("Discard", () => {
+        this.store.discard(one);
         this.composer.focus();
       }, small));
     return el("article", { class: "aios-msg", "data-mine": true, "data-status": refused ? "failed" : "pending", "aria-label": "you" },
@@ -428,7 +433,8 @@ class ChatView {
   arrived(item) {
     const said = item.problem ? `${ENDED[item.status]}: ${item.problem}` : this.messages.get(item.id).body.innerText || (isEmpty(item) ? EMPTY : "");
     this.teller.replaceChildren(el("p", null, `${item.who.name}: ${said.slice(0, TOLD_CHARS)}`));
-    if (this.seen() || !this.store.heardState || !this.root.isConnected) return;
+    const looks = [...this.store.views].some((view) => view.seen());
+    if (looks || !this.store.heardState || !this.root.isConnected) return;
     if (!this.store.unread.size) this.store.divider = item.id;
     this.store.unread.add(item.id);
     this.read();
@@ -460,8 +466,8 @@ class ChatView {
 
   /** Whether nobody hears what is said here; then it is said so. */
   isCut() {
-    const cut = this.store.asleep === "kernel";
-    if (cut) this.toast("Run your cells again first: the kernel was restarted. Your text is kept.", "error");
+    const cut = this.store.isCutOff();
+    if (cut) this.toast("Run your cells again first. Your text is kept.", "error");
     return cut;
   }
 
@@ -523,6 +529,7 @@ class ChatView {
 function render({ model, el: root }) {
   const view = new ChatView(model, root);
   model.on("comm_live_update", () => view.store.sleep("kernel"));
+  if (isSaved(root)) view.store.sleep("saved");
   return () => view.leave();
 }
 

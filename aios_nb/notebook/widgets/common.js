@@ -65,6 +65,17 @@ function codeBlock(attrs, inside) {
 
 // The line to Python ---------------------------------------------------------------------------
 
+/** Of those who listen, one that fails keeps nothing from the others; the page is told of it. */
+function tellEach(listeners, tell) {
+  for (const listener of [...listeners]) {
+    try {
+      tell(listener);
+    } catch (problem) {
+      reportError(problem);
+    }
+  }
+}
+
 /** Messages to and from Python, for all views of one model. */
 class Line {
   constructor() {
@@ -132,7 +143,7 @@ class Line {
       this.waiting.delete(message.nr);
     } else if (message.type === "offline") this.rest();
     const [first, count] = message.buffers || [0, 0];
-    for (const listener of [...this.listeners]) listener(message, buffers.slice(first, first + count));
+    tellEach(this.listeners, (listener) => listener(message, buffers.slice(first, first + count)));
   }
 
   /** Python has heard, and has no node: it takes nothing, and is not busy either. */
@@ -141,6 +152,11 @@ class Line {
     for (const timer of this.waiting.values()) clearTimeout(timer);
     this.waiting.clear();
   }
+}
+
+/** Whether what is drawn in this place comes from a saved notebook and has no kernel behind it. */
+function isSaved(place) {
+  return Boolean(place.closest(".jupyter-widgets-disconnected"));
 }
 
 const LINES = new Map();

@@ -3,6 +3,7 @@
 const NAMING = /(?:^|[\s([{,;:!?"'])@([a-z0-9_-]*)$/;
 const MENTIONS = /(^|[\s([{,;:!?"'])(@[a-z0-9][a-z0-9_-]*)/g;
 const LINES_MAX = 8;
+const LONG_CHARS = 20000;
 const DRAFT_CHARS = 8;
 
 /** To the fraction of a pixel: half of one would move all that is below. */
@@ -43,6 +44,7 @@ class Composer {
     const plus = el("span", { "aria-hidden": "true" }, "+ ");
     const square = el("span", { "aria-hidden": "true" }, "■ ");
     const title = "Attach files (or paste, or drop them here)";
+    this.keys = el("span", { class: "aios-keys" });
     this.stopper = button([square, "Stop"], () => this.chat.stop(), { hidden: true });
     this.sender = button("Send", () => this.send(), { class: "aios-main", disabled: true });
     this.box = el("div", { class: "aios-box" },
@@ -52,7 +54,7 @@ class Composer {
         button([plus, "file"], () => this.input.click(), { class: "aios-quiet", title }),
         this.chips,
         el("span", { class: "aios-grow" }),
-        el("span", { class: "aios-keys" }, "⏎ send · ⇧⏎ new line · Esc stop"),
+        this.keys,
         this.stopper,
         this.sender),
       this.input);
@@ -60,7 +62,8 @@ class Composer {
   }
 
   listen() {
-    const { area, box, input } = this;
+    const { area, input } = this;
+    const { root } = this.chat;
     area.addEventListener("input", () => this.typed());
     area.addEventListener("keydown", (event) => this.key(event));
     area.addEventListener("click", () => this.name());
@@ -71,9 +74,9 @@ class Composer {
       this.attach([...input.files]);
       input.value = "";
     });
-    for (const event of ["dragenter", "dragover"]) box.addEventListener(event, (e) => this.drag(e, true));
-    box.addEventListener("dragleave", (event) => this.drag(event, false));
-    box.addEventListener("drop", (event) => {
+    for (const event of ["dragenter", "dragover"]) root.addEventListener(event, (e) => this.drag(e, true));
+    root.addEventListener("dragleave", (event) => this.drag(event, false));
+    root.addEventListener("drop", (event) => {
       this.drag(event, false);
       this.attach([...event.dataTransfer.files]);
     });
@@ -114,6 +117,7 @@ class Composer {
     const name = to.join(" and ") || store.head?.agent.name || "an agent";
     this.area.placeholder = answers ? `Answer ${asks.who}` : `Message ${name}, or @ another agent`;
     this.stopper.hidden = !store.isBusy();
+    this.keys.textContent = `⏎ send · ⇧⏎ new line · Esc ${editing ? "cancel" : "stop"}`;
     this.sender.textContent = editing ? "Send again" : answers ? "Answer" : "Send";
     this.sender.disabled = !this.canSend();
     this.chat.follow();
@@ -151,9 +155,7 @@ class Composer {
   }
 
   typed() {
-    this.store.draft = this.area.value;
-    this.store.changed("draft"); // another view may be there already, to take the place of this one
-    this.store.keepDraft();
+    this.store.write(this.area.value); // another view may be there already, to take the place of this one
     this.grow();
     this.name();
     this.refresh();
@@ -164,10 +166,14 @@ class Composer {
   /** As high as its text, which is drawn behind it with the names in colour. */
   grow() {
     const { area } = this;
-    area.style.height = "auto";
     this.line = parseFloat(getComputedStyle(area).lineHeight) || 20;
-    const height = Math.min(area.scrollHeight, this.line * LINES_MAX + 4);
+    const highest = this.line * LINES_MAX + 4;
+    const long = area.value.length > LONG_CHARS; // to lay it out twice with each key takes its time
+    this.box.toggleAttribute("data-long", long);
+    if (!long) area.style.height = "auto";
+    const height = long ? highest : Math.min(area.scrollHeight, highest);
     if (height) area.style.height = `${height}px`;
+    if (long) return this.back.replaceChildren();
     const parts = [];
     const names = new Set();
     let done = 0;
@@ -195,7 +201,7 @@ class Composer {
       this.send();
     } else if (key === "Escape") {
       event.preventDefault();
-      if (this.store.editing) this.endEdit();
+      if (this.store.isEditing()) this.endEdit();
       else this.chat.stop();
     } else if (last) {
       event.preventDefault();
@@ -210,27 +216,28 @@ class Composer {
     if (store.isEditing()) store.again(store.editing, text);
     else if (this.asks) store.answer(this.asks, text);
     else store.send(text);
-    store.editing = null;
     this.clear();
     this.chat.toEnd();
   }
 
+  /** What was being written is done with; what was put aside for it comes back. */
   clear() {
-    this.store.draft = this.area.value = "";
+    this.store.editing = null;
+    this.area.value = this.store.takeAside();
     this.grow();
     this.offer([]);
     this.help([]);
-    this.store.changed("draft"); // another view shows it too, and must not send it again
+    this.store.write(this.area.value); // another view shows it too, and must not send it again
     this.store.changed("files");
   }
 
   edit(item) {
+    if (!this.store.isEditing()) this.store.aside = this.area.value;
     this.store.editing = item.id;
     this.set(item.text);
   }
 
   endEdit() {
-    this.store.editing = null;
     this.clear();
     this.focus();
   }

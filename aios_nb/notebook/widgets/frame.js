@@ -3,23 +3,24 @@
 const EXPORTS = [["Markdown", "md"], ["JSON", "json"], ["Notebook", "ipynb"]];
 const STANDING = { alive: "alive", suspect: "not answering", gone: "gone" };
 
-/** A button with a menu below it; `entries`: label, action and class of each. */
+/** A button with a menu below it; `entries()`, when it is opened: label, action and class of each. */
 function menu(label, name, kind, entries) {
   const list = el("div", { class: "aios-menu", role: "menu", "aria-label": name, hidden: true });
   const opener = button(label, () => show(list.hidden), {
-    "aria-haspopup": "menu", "aria-expanded": "false", "aria-label": name, disabled: !entries.length,
+    "aria-haspopup": "menu", "aria-expanded": "false", "aria-label": name,
   });
-  const items = entries.map(([text, action, only]) => button(text, () => {
+  const itemOf = ([text, action, only]) => button(text, () => {
     show(false);
     opener.focus();
     action();
-  }, { role: "menuitem", class: only, tabindex: "-1" }));
+  }, { role: "menuitem", class: only, tabindex: "-1" });
+  let items = [];
   const show = (open) => {
+    if (open) list.replaceChildren(...(items = entries().map(itemOf)));
     list.hidden = !open;
     opener.setAttribute("aria-expanded", String(open));
     if (open) items[0].focus();
   };
-  list.append(...items);
   const holder = el("span", { class: `aios-holder ${kind}` }, opener, list);
   holder.addEventListener("keydown", (event) => {
     const seen = items.filter((item) => item.offsetParent);
@@ -37,47 +38,55 @@ function menu(label, name, kind, entries) {
   return holder;
 }
 
+/** What there is to say of who one talks to, in short. */
+function aboutOf({ agent, title, also }) {
+  const away = agent.state === "suspect" || agent.state === "gone";
+  const trust = agent.built_in ? "built in" : agent.ours ? "yours" : agent.signed && "signed";
+  return [
+    !title.startsWith("Chat with ") && title,
+    agent.ours ? `${agent.node}, this notebook` : agent.node,
+    away ? STANDING[agent.state] : agent.changed ? "⚠ card changed since you used it" : trust,
+    also.length && `also here: ${also.join(", ")}`,
+  ].filter(Boolean);
+}
+
 /** Who one talks to, and what can be done with the conversation. */
 class Head {
   constructor(chat) {
     this.chat = chat;
-    this.node = el("div", { class: "aios-head" });
     this.renaming = false;
-    this.said = "";
+    this.dot = el("span", { class: "aios-dot", role: "img" });
+    this.name = el("b", { class: "aios-cut" }, "AgentChat");
+    this.about = el("span", { class: "aios-tiny aios-cut aios-grow" });
+    this.exporting = menu("Export", "Export", "aios-wide", () => this.exports());
+    this.more = menu("⋯", "More", "", () => this.entries());
+    this.node = el("div", { class: "aios-head" }, this.name);
   }
 
+  /** Its parts stay as its words change: somebody may be in one of its menus. */
   draw() {
-    const { head, asleep } = this.chat.store;
-    const said = JSON.stringify(head && [head.agent, head.title, head.also, head.conversation, asleep]);
-    if (this.renaming || said === this.said) return;
-    this.said = said;
-    if (!head) return this.node.replaceChildren(el("b", null, "AgentChat"));
+    const { head } = this.chat.store;
+    if (!head) return;
     const { agent } = head;
     const state = this.chat.store.isOut() ? "" : agent.state;
     const words = STANDING[state] || "state unknown";
-    const about = this.about(head).join(" · ");
-    this.node.replaceChildren(
-      el("span", { class: "aios-dot", "data-state": state, title: words, role: "img", "aria-label": words }),
-      el("b", { class: "aios-cut", title: agent.id }, agent.name),
-      el("span", { class: "aios-tiny aios-cut aios-grow", title: about }, about),
-      menu("Export", "Export", "aios-wide", this.exports()),
-      menu("⋯", "More", "", this.entries(head)));
+    const about = aboutOf(head).join(" · ");
+    fill(this.dot, { "data-state": state, title: words, "aria-label": words }, []);
+    fill(this.name, { title: agent.id }, []).textContent = agent.name;
+    fill(this.about, { title: about }, []).textContent = about;
+    const cut = this.chat.store.isCutOff();
+    this.exporting.firstChild.disabled = cut || !head.conversation;
+    this.more.firstChild.disabled = cut;
+    if (!this.renaming && !this.more.isConnected) this.node.replaceChildren(...this.parts());
+  }
+
+  parts() {
+    return [this.dot, this.name, this.about, this.exporting, this.more];
   }
 
   /** Whether somebody is choosing or typing something in it. */
   isOpen() {
     return this.renaming || Boolean(this.node.querySelector("[aria-expanded=true]"));
-  }
-
-  about({ agent, title, also }) {
-    const away = agent.state === "suspect" || agent.state === "gone";
-    const trust = agent.built_in ? "built in" : agent.ours ? "yours" : agent.signed && "signed";
-    return [
-      !title.startsWith("Chat with ") && title,
-      agent.ours ? `${agent.node}, this notebook` : agent.node,
-      away ? STANDING[agent.state] : agent.changed ? "⚠ card changed since you used it" : trust,
-      also.length && `also here: ${also.join(", ")}`,
-    ].filter(Boolean);
   }
 
   /** What is answered is for this view alone. */
@@ -86,11 +95,11 @@ class Head {
   }
 
   exports() {
-    if (!this.chat.store.head.conversation) return [];
     return EXPORTS.map(([label, form]) => [label, () => this.say({ type: "export", form })]);
   }
 
-  entries({ conversation, title }) {
+  entries() {
+    const { conversation, title } = this.chat.store.head;
     const always = [
       ["New conversation", () => this.say({ type: "new" })],
       ["Conversations…", () => this.say({ type: "chats" })],
@@ -109,9 +118,8 @@ class Head {
     const field = el("input", { type: "text", maxlength: "200", class: "aios-title", "aria-label": "Title of this conversation" });
     const end = (said) => {
       this.renaming = false;
-      this.said = "";
+      this.node.replaceChildren(...this.parts());
       if (said) this.say({ type: "rename", title: said });
-      this.draw();
       this.chat.composer.focus();
     };
     field.value = title;
@@ -186,6 +194,7 @@ function troubleOf({ head, asleep }) {
   if (asleep === "queued")
     return ["", "The kernel is busy. What was said before is here; the rest comes when it has time."];
   if (asleep === "starting") return ["", "The node is starting …"];
+  if (asleep === "saved") return ["warn", "This is what was saved. Run your cells again, this one too: the conversation goes on."];
   if (asleep === "kernel") return ["warn", "The kernel was restarted. Run your cells again, this one too: the conversation is kept."];
   if (asleep === "stopped") return ["warn", "The node is stopped. ", up, " starts it, and this chat goes on by itself."];
   if (asleep) return ["warn", `The node is not running: ${asleep}. `, up, " tries again."];

@@ -47,11 +47,12 @@ class Hub {
     this.timer = setInterval(() => this.age(), MINUTE_MS / 2);
     this.chatChanged = () => this.showChat();
     model.on("change:chat", this.chatChanged);
-    this.liveChanged = () => this.restarted();
+    this.liveChanged = () => this.disconnected("The kernel was restarted. Run this cell again.");
     model.on("comm_live_update", this.liveChanged);
     this.restore();
     this.say({ type: "hello" });
     this.showChat();
+    if (isSaved(place)) this.disconnected("This is what was saved. Run this cell again.");
   }
 
   close() {
@@ -69,12 +70,12 @@ class Hub {
   }
 
   /** Its kernel is gone: nobody hears what is said in this view any more. */
-  restarted() {
+  disconnected(why) {
     this.cut = true;
     this.line.rest();
     this.state = "offline";
     this.paintHead();
-    this.tell("offline", "The kernel was restarted. Run this cell again.");
+    this.tell("offline", why);
   }
 
   /** Python has not taken what was said: a cell keeps the kernel, or there is none. */

@@ -6,6 +6,7 @@ const SLOW_MS = 3000;
 const AT_ONCE_S = 0.05;
 const EMPTY = "(empty answer)";
 const AT_WORK = ["waits", "runs", "asks"];
+const CUT = { kernel: "cut by the restart", saved: "not whole when it was saved" };
 const ENDED = { failed: "failed", cancelled: "stopped", interrupted: "interrupted" };
 
 function button(label, action, props) {
@@ -19,6 +20,11 @@ function quiet(label, title, action) {
 
 function hint(...children) {
   return el("span", { class: "aios-hint" }, children);
+}
+
+/** Why something is not done, and what to do: two sentences. */
+function because(why, tip) {
+  return tip ? [/[.!?…]$/.test(why) ? `${why} ` : `${why}. `, hint(tip)] : why;
 }
 
 function cut(text) {
@@ -74,7 +80,8 @@ class Message {
     this.shown = [];
     this.said = "";
     this.face = el("div", { class: "aios-face" });
-    this.by = el("div", { class: "aios-by" });
+    this.acts = el("span", { class: "aios-actions" });
+    this.by = el("div", { class: "aios-by" }, this.acts);
     this.body = el("div", { class: "aios-rich" });
     this.extra = el("div", { class: "aios-extra" });
     this.mark = el("div", { class: "aios-mark" });
@@ -143,8 +150,10 @@ class Message {
     }
     node.setAttribute("aria-label", item.kind === "asks" ? `${item.who.name} asks` : item.who.name);
     this.face.replaceChildren(avatar(item.who, this.store.colour(item.who)));
-    this.by.replaceChildren(...this.byLine(item), this.actions(item, busy));
-    this.extra.replaceChildren(...[item.data && this.data(item.data), this.files(item)].filter(Boolean));
+    while (this.by.firstChild !== this.acts) this.by.firstChild.remove();
+    this.by.prepend(...this.byLine(item));
+    this.setActions(item, busy);
+    this.setExtra(item);
     this.mark.replaceChildren(...this.marks(item));
     this.chat.tick(this, busy);
   }
@@ -172,15 +181,29 @@ class Message {
     ];
   }
 
-  actions(item, busy) {
+  /** Buttons that are the same stay: one is being pressed perhaps while the message changes. */
+  setActions(item, busy) {
     const { chat } = this;
     const copies = !busy && Boolean(item.text || item.blocks?.length || item.data);
     const partly = !item.text && item.data?.rows?.length < item.data?.of_rows;
-    const edits = item.who.mine && !item.re && !item.resent && item.text;
-    return el("span", { class: "aios-actions" },
-      copies && quiet("copy", partly ? "Copy the rows that are shown" : "Copy this message", () => chat.copy(item.text || asText(item.data) || this.body.innerText)),
-      edits && quiet("edit", "Edit and send again", () => chat.composer.edit(item)),
-      busy && quiet("stop", "Stop (Esc)", () => chat.stop()));
+    const edits = Boolean(item.who.mine && !item.re && !item.resent && item.text);
+    const does = [copies, partly, edits, busy].join();
+    if (does === this.does) return;
+    this.does = does;
+    const text = () => this.item.text || asText(this.item.data) || this.body.innerText;
+    this.acts.replaceChildren(...[
+      copies && quiet("copy", partly ? "Copy the rows that are shown" : "Copy this message", () => chat.copy(text())),
+      edits && quiet("edit", "Edit and send again", () => chat.composer.edit(this.item)),
+      busy && quiet("stop", "Stop (Esc)", () => chat.stop()),
+    ].filter(Boolean));
+  }
+
+  /** Its data and files, which change seldom: pictures are not loaded anew. */
+  setExtra({ data, files }) {
+    const has = JSON.stringify([data, files]);
+    if (has === this.has) return;
+    this.has = has;
+    this.extra.replaceChildren(...[data && this.data(data), this.files(files)].filter(Boolean));
   }
 
   marks(item) {
@@ -188,7 +211,7 @@ class Message {
     const small = { class: "aios-small" };
     const marks = [];
     const away = this.store.isAway(item);
-    if (this.store.isCut(item)) marks.push(el("div", { class: "aios-typing" }, this.store.asleep === "kernel" ? "cut by the restart" : "cut: the node was stopped"));
+    if (this.store.isCut(item)) marks.push(el("div", { class: "aios-typing" }, CUT[this.store.asleep] || "cut: the node was stopped"));
     else if (away) marks.push(el("div", { class: "aios-typing" }, `connection lost, waiting for ${item.who.node || item.who.name}`));
     else if (item.status === "runs" || (item.status === "waits" && item.who.node))
       marks.push(el("div", { class: "aios-typing" }, dots(), item.progress && el("span", null, item.progress)));
@@ -197,7 +220,7 @@ class Message {
       const stopped = item.status === "cancelled";
       marks.push(el("div", { class: "aios-ended", "data-kind": item.status },
         el("span", { class: "aios-why" }, el("b", null, ENDED[item.status]),
-          !stopped && item.problem && `: ${item.problem} `, !stopped && item.hint && hint(item.hint)),
+          !stopped && item.problem && [": ", because(item.problem, item.hint)]),
         !this.store.isOld(item) && button("Retry", () => chat.retry(item), small)));
     }
     if (item.kind === "asks" && item.question) marks.push(button("Answer", () => chat.composer.focus(), small));
@@ -240,9 +263,9 @@ class Message {
       short.length ? hint(`… ${short.join(" and ")}`) : "");
   }
 
-  files(item) {
+  files(files) {
     const show = (file) => (PICTURES.includes(file.mime) ? this.picture(file) : this.fileButton(file));
-    const made = (item.files || []).map(show);
+    const made = (files || []).map(show);
     return made.length ? el("div", { class: "aios-files" }, made) : null;
   }
 

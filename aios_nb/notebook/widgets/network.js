@@ -65,8 +65,7 @@ class Network {
 
   watch() {
     const changed = () => this.line.say({ type: "visible", page: this.page, visible: this.seen });
-    const hidden = () => changed();
-    document.addEventListener("visibilitychange", hidden);
+    document.addEventListener("visibilitychange", changed);
     const eye = new IntersectionObserver((entries) => {
       const inView = entries[entries.length - 1].isIntersecting;
       if (inView === this.inView) return;
@@ -79,7 +78,7 @@ class Network {
     const here = setInterval(() => this.seen && this.line.say({ type: "here", page: this.page }), HERE_EVERY_MS);
     const stale = setInterval(() => this.seen && this.live && Date.now() - this.heardAt > STALE_AFTER_MS && this.fade(), 2000);
     this.stops.push(() => {
-      document.removeEventListener("visibilitychange", hidden);
+      document.removeEventListener("visibilitychange", changed);
       eye.disconnect();
       ruler.disconnect();
       clearInterval(here);
@@ -109,10 +108,10 @@ class Network {
   }
 
   /** Its kernel is gone: nobody tells this view anything any more. */
-  restarted() {
+  disconnected(why) {
     this.line.rest();
     this.setLive(false);
-    this.tellState("the kernel was restarted: run this cell again");
+    this.tellState(why);
   }
 
   fade() {
@@ -201,7 +200,7 @@ class Network {
       waiting && el("p", null, "Nobody answers yet at ", el("code", null, waiting), "; it is tried again."),
       el("p", null, "A second notebook on this machine that runs ", el("code", null, "%load_ext aios_nb"), " shows up by itself."),
       el("p", null, "To reach one elsewhere: ", el("code", null, "%aios up --join URL"), " or ", el("code", null, "aios.up(join=\"URL\")"), "."),
-      el("p", null, "Others reach this one by ", this.side.copier(() => join, "the line"), el("br"), el("code", null, join)),
+      el("p", null, "Others reach this one by ", copyButton(() => join, "the line", this.root, { class: "aios-net-quiet" }), el("br"), el("code", null, join)),
     ].filter(Boolean));
   }
 
@@ -261,9 +260,10 @@ class Network {
 
 function render({ model, el: host }) {
   const view = new Network(model);
-  const restarted = () => view.restarted();
+  const restarted = () => view.disconnected("the kernel was restarted: run this cell again");
   host.append(view.root);
   model.on("comm_live_update", restarted);
+  if (isSaved(host)) view.disconnected("this is what was saved: run this cell again");
   return () => {
     model.off("comm_live_update", restarted);
     view.leave();

@@ -24,7 +24,11 @@ class Store {
     this.acks = new Map();
     // What somebody is writing; a view that is drawn anew goes on with it.
     this.draft = "";
+    /** What was being written when an earlier message was taken up to be edited. */
+    this.aside = "";
     this.mark = Math.random().toString(36).slice(2);
+    this.keptAs = "";
+    this.cell = null;
     this.mentioned = {};
     /** Words with an @, and whether somebody is called so. */
     this.names = new Map();
@@ -48,7 +52,7 @@ class Store {
 
   /** Tell the views. */
   changed(what, ...more) {
-    for (const view of this.views) view.changed(what, ...more);
+    tellEach(this.views, (view) => view.changed(what, ...more));
   }
 
   /** A view goes; most often another one takes its place, with what this one had. */
@@ -94,6 +98,11 @@ class Store {
     return Boolean(this.asleep) && this.asleep !== "queued" && this.asleep !== "starting";
   }
 
+  /** Whether its kernel is gone: nobody hears what is said here, ever. */
+  isCutOff() {
+    return this.asleep === "kernel" || this.asleep === "saved";
+  }
+
   /** Whether it was being written when the kernel or the node went; the next one knows what became of it. */
   isCut(item) {
     return AT_WORK.includes(item.status) && this.isOut();
@@ -130,7 +139,10 @@ class Store {
 
   /** In another conversation nothing is edited, and nobody has read yet. */
   turnTo(conversation) {
-    if (!this.isEditing()) this.editing = null;
+    if (this.editing && !this.isEditing()) {
+      this.editing = null;
+      this.write(together(this.draft, this.takeAside()));
+    }
     if (this.conversation === conversation) return;
     this.conversation = conversation;
     this.colours = new Map();
@@ -146,6 +158,7 @@ class Store {
     this.changed("all");
     this.findDraft();
     for (const one of this.pending.values()) if (!one.refused && !one.said) this.sayAgain(one);
+    for (const file of this.chips()) if (file.unsure) file.say?.();
     for (const want of this.wanted.values()) if (want.lost) this.fetch(want);
   }
 
@@ -175,13 +188,15 @@ class Store {
   on_offline(message) {
     this.acks.clear(); // what was said is said again, and an upload begins anew
     this.sleep(message.problem);
-    for (const one of this.pending.values()) if (!one.refused) Object.assign(one, { state: "asleep", said: 0 });
+    for (const one of this.pending.values()) if (!one.refused) one.state = "asleep";
     this.changed("pending");
     this.on_missed();
   }
 
-  /** Pieces of files may be lost; the state that follows is the time to ask again. */
+  /** What became of what was said, and pieces of files, may be lost: with the state that follows all is said again. */
   on_missed() {
+    for (const one of this.pending.values()) if (!one.refused) one.said = 0;
+    for (const file of this.chips()) file.unsure = file.state === "loading";
     for (const want of this.wanted.values()) want.lost = !want.blob;
   }
 
@@ -197,24 +212,47 @@ class Store {
     const unheard = [...this.pending.values()].filter((one) => one.refused || !one.said || this.acks.has(one.said));
     for (const one of unheard) this.pending.delete(one.id);
     for (const one of this.pending.values()) one.state = "cut";
-    this.draft = [...unheard.map((one) => one.text), this.draft].filter(Boolean).join("\n");
+    this.write(together(...unheard.map((one) => one.text), this.draft));
+    this.changed("pending");
+  }
+
+  /** This is what is being written now. */
+  write(text) {
+    this.draft = text;
     this.keepDraft();
     this.changed("draft");
-    this.changed("pending");
+  }
+
+  /** What is written here ends: what was put aside for it comes back. */
+  takeAside() {
+    const text = this.aside;
+    this.aside = "";
+    return text;
   }
 
   /** Once: what is typed later into a box that waits for its cell is not ours. */
   findDraft() {
     if (this.soughtDraft || !this.head.ready) return;
     this.soughtDraft = true;
-    if (this.draft) return;
-    this.draft = takeDraft(this.head);
-    this.changed("draft");
+    if (!this.draft) this.write(takeDraft(this.head, this.place()));
   }
 
-  /** A cell that is run again has a store of its own: what was typed here is left for it. */
+  /** The notebook's cell that shows it, or did last. */
+  place() {
+    const [view] = this.views;
+    this.cell = view?.root.closest(".jp-Cell") || this.cell;
+    return this.cell;
+  }
+
+  /** A cell that is run again and a page that is loaded again have another store: what was not sent is left for it. */
   keepDraft() {
-    if (this.asleep === "kernel" && this.head) keepDraft(this.head, this.mark, this.draft);
+    if (!this.head) return;
+    this.place();
+    const refused = [...this.pending.values()].filter((one) => one.refused).map((one) => one.text);
+    const key = draftKeys(this.head) + this.mark;
+    if (this.keptAs && this.keptAs !== key) keep(this.keptAs, "");
+    keep(key, together(...refused, this.isEditing() ? this.aside : this.draft));
+    this.keptAs = key;
   }
 
   endCatching() {
@@ -235,6 +273,14 @@ class Store {
       this.putBack(one);
       this.on_error(message);
     }
+    this.keepDraft();
+    this.changed("pending");
+  }
+
+  /** Nobody wants to send it any more. */
+  discard(one) {
+    this.pending.delete(one.id);
+    this.keepDraft();
     this.changed("pending");
   }
 
@@ -242,12 +288,13 @@ class Store {
   putBack(one) {
     const { type, of, mentioned } = one.message;
     this.pending.delete(one.id);
-    this.draft = one.text;
-    this.mentioned = mentioned || {};
-    this.editing = type === "again" && this.items.has(of) ? of : null;
+    const edits = type === "again" && this.items.has(of);
+    if (edits && !this.isEditing()) this.aside = this.draft;
+    this.editing = edits ? of : this.editing;
+    this.mentioned = { ...this.mentioned, ...mentioned };
     for (const file of one.files) if (file.state && file.state !== "lost") this.files.set(file.id, file);
+    this.write(edits ? one.text : together(one.text, this.draft));
     this.changed("pending");
-    this.changed("draft");
     this.changed("files");
   }
 
@@ -318,6 +365,7 @@ class Store {
       this.changed("pending");
     };
     one.refused = null;
+    this.keepDraft();
     one.said = this.line.say({ ...one.message, id: one.id }, null, () => one.state === "sending" && set("queued"));
     this.acks.set(one.said, () => set("sending"));
     set("sending");
@@ -333,8 +381,14 @@ class Store {
     for (let offset = 0; offset === 0 || offset < file.size; offset += CHUNK) {
       const piece = await file.slice(offset, offset + CHUNK).arrayBuffer();
       const last = offset + CHUNK >= file.size;
-      const message = { type: "upload", id, name: chip.name, mime: file.type, last };
-      await new Promise((next) => this.acks.set(this.line.say(message, [piece]), next));
+      const message = { type: "upload", id, name: chip.name, mime: file.type, offset, last };
+      await new Promise((taken) => {
+        chip.say = () => {
+          chip.unsure = false;
+          this.acks.set(this.line.say(message, [piece]), taken);
+        };
+        chip.say();
+      });
       if (chip.state === "lost") return;
       chip.sent = Math.min(file.size, offset + CHUNK);
       if (last) chip.state = "there";
@@ -400,7 +454,7 @@ class Store {
   }
 }
 
-// What was typed when the kernel went ------------------------------------------------------------
+// What was typed and not sent --------------------------------------------------------------------
 
 const DRAFTS = "aios-chat-draft";
 
@@ -409,27 +463,34 @@ function draftKeys(head) {
   return `${DRAFTS}:${head.agent.id}:${head.conversation ? `${head.conversation}:` : ""}`;
 }
 
-/** Two cells may show one conversation: each box has a key of its own. */
-function keepDraft(head, mark, text) {
+function keep(key, text) {
   try {
-    if (text) sessionStorage.setItem(draftKeys(head) + mark, text);
-    else sessionStorage.removeItem(draftKeys(head) + mark);
+    if (text) sessionStorage.setItem(key, text);
+    else sessionStorage.removeItem(key);
   } catch {
     // No storage here: the text is in the box as long as the box is there.
   }
 }
 
-/** What was kept for this conversation; one that has not begun takes what was meant for its agent. */
-function takeDraft(head) {
+/** What was kept for this conversation, and is in no box of another cell; one that has not begun takes what was meant for its agent. */
+function takeDraft(head, cell) {
   try {
     const ours = draftKeys(head);
-    const key = Object.keys(sessionStorage).find((one) => one.startsWith(ours) && !one.slice(ours.length).includes(":"));
+    const elsewhere = (store) => store.views.size || (store.cell !== cell && store.cell?.isConnected);
+    const used = [...STORES.values()].filter(elsewhere).map((store) => store.keptAs);
+    const isOurs = (key) => key.startsWith(ours) && !key.slice(ours.length).includes(":") && !used.includes(key);
+    const key = Object.keys(sessionStorage).find(isOurs);
     const text = key ? sessionStorage.getItem(key) : "";
     if (key) sessionStorage.removeItem(key);
     return text;
   } catch {
     return "";
   }
+}
+
+/** Texts as one, each on a line of its own. */
+function together(...texts) {
+  return texts.filter(Boolean).join("\n");
 }
 
 const STORES = new Map();

@@ -28,6 +28,8 @@ class Uploads:
     async def take(self, message: Mapping[str, Any], buffers: Sequence[bytes]) -> None:
         """The next piece of a file; the last one puts it on the node."""
         upload = str(message["id"])
+        if self._is_there(upload, int(message["offset"])):
+            return
         if self._future(upload).done():  # refused, perhaps to make room
             await self.done(upload)
             return
@@ -45,6 +47,12 @@ class Uploads:
             self._pieces.pop(upload, None)
             self._settle(upload, error)
             raise
+
+    def _is_there(self, upload: str, offset: int) -> bool:
+        """Whether it was taken before: a page says a piece again if what it heard had a gap."""
+        if upload not in self._pieces:  # on its way to the node, or not begun
+            return upload in self._files and not self._files[upload].done()
+        return offset < len(self._pieces[upload])
 
     def _add(self, upload: str, buffers: Sequence[bytes]) -> bytearray:
         held = self._pieces.pop(upload, bytearray())
