@@ -171,6 +171,9 @@ function lineOf(model) {
 
 // Small things ---------------------------------------------------------------------------------
 
+/** How an agent's node stands, in words. */
+const STANDING = { alive: "alive", suspect: "not answering", gone: "gone" };
+
 /** Letters that edit a text together with Ctrl or Cmd; others are commands of the page, as S is. */
 const EDITS = "abciuvxyz";
 const ON_A_MAC = /mac|iphone|ipad/i.test(navigator.platform);

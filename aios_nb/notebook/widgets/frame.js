@@ -1,7 +1,6 @@
 // What stands around the messages of a chat: the head with its menus, and the sheet over the messages.
 
 const EXPORTS = [["Markdown", "md"], ["JSON", "json"], ["Notebook", "ipynb"]];
-const STANDING = { alive: "alive", suspect: "not answering", gone: "gone" };
 
 /** A button with a menu below it; `entries()`, when it is opened: label, action and class of each. */
 function menu(label, name, kind, entries) {

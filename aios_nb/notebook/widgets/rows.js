@@ -3,7 +3,6 @@
 const MINUTE_MS = 60000;
 const TAGS_SHOWN = 4;
 const WHO_MAY = { private: "only you", known: "nodes that were allowed", network: "any node", public: "anyone" };
-const LIFE = { alive: "alive", suspect: "not answering", gone: "gone" };
 const KINDS = { mcp: "MCP server", a2a: "A2A agent" };
 const MARKS = { "-": "del", "+": "ins", "=": "span" };
 
@@ -45,7 +44,7 @@ function changedOf(row) {
 /** What a screen reader says of a row that is chosen. */
 function labelOf(row) {
   const marks = row.changed ? changedOf(row) : row.verified ? "" : "not verified";
-  return [row.name, LIFE[lifeOf(row)], ownerOf(row), row.about || row.title, row.why, marks].filter(Boolean).join(", ");
+  return [row.name, STANDING[lifeOf(row)], ownerOf(row), row.about || row.title, row.why, marks].filter(Boolean).join(", ");
 }
 
 /** The cells of a row. */
@@ -57,7 +56,7 @@ function cellsOf(hub, row) {
       el("span", { class: "aios-dot", "data-state": life }),
       el("div", { class: "hub-named" },
         el("span", { class: "hub-name", title: row.id }, breakable(row.name)),
-        el("span", { class: "aios-sr" }, ` ${LIFE[life]}, `),
+        el("span", { class: "aios-sr" }, ` ${STANDING[life]}, `),
         el("span", { class: "hub-owner", title: row.node }, ownerOf(row)))),
     el("div", { class: "hub-what", role: "gridcell" },
       el("div", { class: "hub-about" },
