@@ -229,9 +229,12 @@ class Notebook:
             """const lines = "__import__('aios_nb.journal', fromlist=['']).journal.lines";
             const code = `__import__('json').dumps([*${lines}])`;
             const ask = {code: "", silent: true, user_expressions: {code}};
-            const future = panel.sessionContext.session.kernel.requestExecute(ask);
-            const late = new Promise((done) => setTimeout(done, 3000));
+            const { kernel } = panel.sessionContext.session;
+            const patience = kernel.status === "busy" ? given / 10 : given;
+            const future = kernel.requestExecute(ask);
+            const late = new Promise((done) => setTimeout(done, patience));
             return (await Promise.race([future.done, late]))?.content.user_expressions.code.data""",
+            CEILING_MS,
         )
         return json.loads(ast.literal_eval(told["text/plain"])) if told else []
 
