@@ -49,9 +49,14 @@ class InlineEngine:
 
 async def _answer(job: Job) -> Answer:
     definition, text = job.definition, job.task.text
-    value = (
-        definition.run(text, AsyncContext(job)) if definition.takes_ctx else definition.run(text)
-    )
+    try:
+        value = (
+            definition.run(text, AsyncContext(job))
+            if definition.takes_ctx
+            else definition.run(text)
+        )
+    except StopIteration as error:
+        raise Stray from error
     if type(value) is types.CoroutineType:
         value = await value
     answer = Answer()
@@ -103,7 +108,14 @@ async def _drain(pieces: Generator[Any, None, Any], answer: Answer, job: Job) ->
 
 
 class Stray(Exception):
-    """The agent let a CancelledError escape that nobody had asked for."""
+    """The agent let an error escape that would tell its awaiter something else. It is the cause.
+
+    A cancel that nobody asked for, a generator's end that is not this one's: passed on as they are,
+    they would end the run without an end, and whoever waits for it would wait for ever.
+    """
+
+
+STRAYS = (asyncio.CancelledError, GeneratorExit, StopIteration)
 
 
 @types.coroutine
@@ -111,6 +123,7 @@ def in_steps(  # noqa: C901 - one loop, as PEP 380 spells "yield from"
     work: Coroutine[Any, Any, T], job: Job
 ) -> Generator[Any, Any, T]:
     """Like ``await work``, but says so when a step holds the loop, and insists on a cancel."""
+    mine = asyncio.current_task()
     thrown: BaseException | None = None
     was_asked = False
     stubborn: _Stubborn | None = None
@@ -124,8 +137,8 @@ def in_steps(  # noqa: C901 - one loop, as PEP 380 spells "yield from"
                     raise asyncio.CancelledError from None  # it swallowed the cancel
                 result: T = end.value
                 return result
-            except asyncio.CancelledError as error:
-                if _is_cancelled():
+            except (asyncio.CancelledError, GeneratorExit) as error:
+                if _is_meant(error, mine):
                     raise
                 raise Stray from error
             finally:
@@ -189,6 +202,16 @@ class _Stubborn:
         if self._task is not None:
             self._own += 1
             self._task.cancel()
+
+
+def _is_meant(error: BaseException, mine: asyncio.Task[Any] | None) -> bool:
+    """Whether the run is to end with it: it was cancelled, or closed from outside its task."""
+    if isinstance(error, asyncio.CancelledError):
+        return _is_cancelled()
+    try:
+        return asyncio.current_task() is not mine
+    except RuntimeError:  # no loop turns: the collector is at work, or the program ends
+        return True
 
 
 def _is_cancelled() -> bool:

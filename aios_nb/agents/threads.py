@@ -23,7 +23,7 @@ from typing import Any, cast
 
 from aios_nb.agents.context import ThreadContext
 from aios_nb.agents.engines import EngineKind, Job, register
-from aios_nb.agents.inline import finish, in_steps
+from aios_nb.agents.inline import STRAYS, Stray, finish, in_steps
 from aios_nb.agents.outputs import Answer
 from aios_nb.agents.pool import Crew, Hand, Pool, Stopped
 from aios_nb.agents.slots import Slots
@@ -143,6 +143,8 @@ class Work:
             raise Stopped
         if error is not None:
             try:
+                if isinstance(error, STRAYS):
+                    raise Stray from error
                 raise error
             finally:
                 del error  # else error, traceback and this frame keep each other alive

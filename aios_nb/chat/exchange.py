@@ -295,6 +295,7 @@ class Exchange:
             # Here the context is that of whoever committed, for many at once.
             work = self._loop.create_task(self._work(call, run), context=call.variables.copy())
             self._tasks.add(work)
+            work.add_done_callback(self._tasks.discard)
         if not call.runs:
             self._drop(call)
         call.wake()
@@ -354,11 +355,14 @@ class Exchange:
             error = run.stop_reason or interrupted()
         except RpcError as raised:
             error = raised
-        except Exception:
+        except (KeyboardInterrupt, SystemExit):
+            raise  # not an agent's, see its host: the program ends
+        except BaseException:
+            if asyncio.current_task(self._loop) is not worker:
+                raise  # closed from outside: the loop is gone, and nothing can be told any more
             log.exception("running %s for %s", run.task.agent, run.task.message_id)
             error = AgentFailed("the agent could not be run")
         run.worker = None
-        self._tasks.discard(worker)
         self._worked(call, run, outcome, error, time.monotonic() - began if began else 0.0)
 
     def _worked(

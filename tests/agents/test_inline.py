@@ -254,6 +254,78 @@ def test_a_stray_cancel_is_the_agents_failure_not_ours(play):
     play(scene)
 
 
+async def ends_its_generator(text):
+    raise GeneratorExit
+
+
+async def streams_and_ends_its_generator(text):
+    yield "a"
+    raise GeneratorExit
+
+
+async def awaits_one_that_ends_its_generator(text):
+    await asyncio.create_task(ends_its_generator(text))
+
+
+def plain_and_ends_its_generator(text):
+    raise GeneratorExit
+
+
+def plainly_streams_and_ends_its_generator(text):
+    yield "a"
+    raise GeneratorExit
+
+
+def plain_and_at_the_end(text):
+    return next(iter([]))
+
+
+@pytest.mark.parametrize(
+    ("agent", "error"),
+    [
+        (ends_its_generator, "GeneratorExit"),
+        (streams_and_ends_its_generator, "GeneratorExit"),
+        (awaits_one_that_ends_its_generator, "GeneratorExit"),
+        (plain_and_ends_its_generator, "GeneratorExit"),
+        (plainly_streams_and_ends_its_generator, "GeneratorExit"),
+        (plain_and_at_the_end, "StopIteration"),
+    ],
+)
+def test_an_error_that_means_something_to_who_awaits_is_the_agents_failure_too(play, agent, error):
+    async def scene(house):
+        house.add(agent, name="odd", engine="inline")
+        with pytest.raises(AgentFailed) as failed:
+            await house.start("odd")
+        assert failed.value.message == f"odd failed: {error}"
+
+    play(scene)
+
+
+def test_a_run_that_is_closed_from_outside_just_ends(play):
+    async def scene(house):
+        tidied = []
+
+        async def slow(text):
+            try:
+                await asyncio.Event().wait()
+            finally:
+                tidied.append(text)
+
+        house.add(slow)
+        run = house.ask("slow", "here")
+        run.send(None)
+        # As when the loop was closed over it: no task of its own is at work.
+        await asyncio.create_task(_close(run))
+        assert tidied == ["here"]
+        assert house.host.get("slow").running == 0
+
+    play(scene)
+
+
+async def _close(run):
+    run.close()
+
+
 def test_holding_the_loop_is_said_in_the_log(play, monkeypatch, caplog):
     monkeypatch.setattr(inline, "HOLD_WARN_S", 0.0)
 

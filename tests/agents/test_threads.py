@@ -393,6 +393,37 @@ def test_a_function_that_returns_a_coroutine_or_generator_is_understood(play):
     play(scene)
 
 
+def raises(error):
+    raise error
+
+
+def streams_and_raises(error):
+    yield "a"
+    raise error
+
+
+@pytest.mark.parametrize("work", [raises, streams_and_raises])
+@pytest.mark.parametrize("error", [GeneratorExit, asyncio.CancelledError])
+def test_an_error_that_means_something_to_who_awaits_is_the_agents_failure_too(play, work, error):
+    async def scene(house):
+        house.add(lambda text: work(error), name="odd")
+        with pytest.raises(AgentFailed) as failed:
+            await house.ask("odd")
+        assert failed.value.message == f"odd failed: {error.__name__}"
+
+    play(scene)
+
+
+def test_an_iterator_at_its_end_is_said_as_it_is(play):
+    async def scene(house):
+        house.add(lambda text: next(iter([])), name="odd")
+        with pytest.raises(AgentFailed) as failed:
+            await house.ask("odd")
+        assert failed.value.message == "odd failed: StopIteration"
+
+    play(scene)
+
+
 def test_a_blocking_context_used_on_the_loop_is_one_line_not_a_deadlock(play):
     async def scene(house):
         async def later(ctx):

@@ -10,6 +10,7 @@ import pytest
 
 from aios_nb.agents.decorator import agent
 from aios_nb.agents.definition import describe
+from aios_nb.agents.host import AgentHost
 from aios_nb.errors import (
     AgentFailed,
     Busy,
@@ -154,6 +155,25 @@ def test_a_failing_agent_gives_its_caller_one_line_and_is_remembered(
     rows = site.history(failed.value.data["conversation"])
     assert [row["kind"] for row in rows] == ["message", "status"]
     assert rows[0]["status"] == "failed"
+
+
+def test_whatever_escapes_ends_the_run_and_the_node_stops(
+    make_site: MakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Odd(BaseException):
+        pass
+
+    errors = [GeneratorExit, Odd]
+
+    async def carry(*_: Any) -> Any:
+        raise errors.pop()
+
+    site = make_site(upper)
+    monkeypatch.setattr(AgentHost, "carry", carry)
+    while errors:
+        with pytest.raises(AgentFailed, match="could not be run"):
+            site.call("chat.send", agent="upper", text="x")
+    site.stop()
 
 
 def test_no_such_agent_offers_near_names(make_site: MakeSite) -> None:
