@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from aios_nb.current import program
@@ -16,7 +16,7 @@ from aios_nb.notebook.filling import filling, variables
 from aios_nb.notebook.parser import OFFER, read
 
 if TYPE_CHECKING:
-    from types import CodeType
+    from types import CodeType, FrameType
 
     from aios_nb.notebook.session import Session
 
@@ -54,10 +54,12 @@ def _offered(
     except SyntaxError as error:
         raise Misspelt(error, shell) from None
     chosen = _chosen(name, [node.name for node in tree.body if isinstance(node, _DEFINITIONS)])
-    result = _run(shell, steps)
+    with _shown_from_cell(shell):
+        result = _run(shell, steps)
     if chosen not in shell.user_ns:
         raise UsageError(f"{chosen} is not there any more at the end of the cell")
-    _declare(name, shell.user_ns[chosen], options)
+    with _shown_from_cell(shell):
+        _declare(name, shell.user_ns[chosen], options)
     _say(shell, session, name)
     return None if cell.rstrip().endswith(";") else result
 
@@ -110,26 +112,37 @@ def _compiled(shell: Any, tree: ast.Module, file: str) -> list[CodeType]:
 
 def _run(shell: Any, steps: Sequence[CodeType]) -> Any:
     """Run it in the notebook's own names; the value of its last line."""
+    value = None
+    for step in steps:
+        value = eval(step, shell.user_ns)  # noqa: S307 - the person's own cell
+    return value
+
+
+@contextmanager
+def _shown_from_cell(shell: Any) -> Iterator[None]:
     try:
-        value = None
-        for step in steps:
-            value = eval(step, shell.user_ns)  # noqa: S307 - the person's own cell
+        yield
     except AiosError:
         raise
     except Exception as error:
         _show_from_cell(shell, error)
         raise
-    return value
 
 
 def _show_from_cell(shell: Any, error: Exception) -> None:
     """Let its traceback begin in the cell, as that of any other cell does."""
     trace = error.__traceback__
+    while trace and _is_ours(trace.tb_frame):
+        trace = trace.tb_next
     shown: list[str] = shell.InteractiveTB.structured_traceback(
-        type(error), error, trace and trace.tb_next, tb_offset=0
+        type(error), error, trace or error.__traceback__, tb_offset=0
     )
     with suppress(AttributeError):  # an exception that takes none is shown with a few lines more
         error._render_traceback_ = shown.copy  # type: ignore[attr-defined]
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).startswith("aios_nb.")
 
 
 class Misspelt(Exception):

@@ -164,6 +164,15 @@ def test_an_error_in_the_cell_is_shown_as_that_of_any_cell(page: Console):
     assert "cellagent.py" not in ran.printed
 
 
+def test_an_error_while_its_object_is_made_is_shown_from_the_cell_on(page: Console):
+    made = "class Made:\n    def __init__(self): 1 / 0\n    def run(self, text): return text"
+    ran = page.run(f"%%agent made\n{made}")
+    assert not ran.ok
+    assert "ZeroDivisionError" in ran.printed
+    assert "line 3" in ran.printed
+    assert ".py" not in ran.printed
+
+
 def test_a_cell_that_fails_says_which_version_goes_on_answering(page: Console):
     page.good("%%agent steady\ndef steady(text): return 'one'")
     for broken in ("def steady(text) return 'two'", "1 / 0\ndef steady(text): return 'two'"):
