@@ -377,6 +377,22 @@ def test_doctor_log_and_help(page: Console, monkeypatch: pytest.MonkeyPatch):
     assert "ZeroDivisionError" in page.error("%aios doctor")
 
 
+def test_an_interrupted_doctor_goes_home(page: Console, monkeypatch: pytest.MonkeyPatch):
+    ended = threading.Event()
+
+    async def endless(_: Any) -> list[Any]:
+        signal.raise_signal(signal.SIGINT)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return []
+
+    monkeypatch.setattr("aios_nb.people.checks.interop.interop", endless)
+    page.run("%aios doctor")
+    assert ended.wait(CEILING_S)
+
+
 def test_that_no_bot_is_bridged_is_a_status_and_no_error(
     page: Console, monkeypatch: pytest.MonkeyPatch
 ):

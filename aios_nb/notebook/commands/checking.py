@@ -23,9 +23,9 @@ _LINES = 30
 def doctor(call: Call) -> Checkup:
     """What works on this machine, in this notebook and from outside, and how to mend the rest."""
     import asyncio
-    from concurrent.futures import ThreadPoolExecutor
 
     from aios_nb.home import Home
+    from aios_nb.loop import LoopThread
     from aios_nb.people.checks.bridges import bridges
     from aios_nb.people.checks.interop import interop
     from aios_nb.people.checks.machine import machine
@@ -35,20 +35,24 @@ def doctor(call: Call) -> Checkup:
     site = call.session.site()
     home = Home(getattr(getattr(site, "settings", None), "home", None))
 
-    async def near_and_far() -> list[Check]:
+    def near() -> list[Check]:
+        return [*_notebook(call), *machine(), *storage(home), *bridges(home)]
+
+    async def look() -> list[Check]:
         run = getattr(site, "run_info", None)
-        return [*await nodes(home), *(await interop(run) if run is not None else ())]
+        found = [*await asyncio.to_thread(near), *await nodes(home)]
+        return [*found, *(await interop(run) if run is not None else ())]
 
-    def look() -> list[Check]:  # with a loop of its own: the kernel's is running
-        near = [*_notebook(call), *machine(), *storage(home), *bridges(home)]
-        return [*near, *asyncio.run(near_and_far())]
-
-    beside = ThreadPoolExecutor(1, "aios-doctor")
+    beside = LoopThread("aios-doctor")  # the kernel's loop is running
+    beside.start()
+    within_s: float | None = 0.0  # interrupted, what was begun is cancelled and tidies up behind
     try:
         with waiting(cell_of(call.shell), "looking around"):
-            return Checkup(beside.submit(look).result())
+            found = beside.sync(look)
+        within_s = None
     finally:
-        beside.shutdown(wait=False)
+        beside.stop(within_s)
+    return Checkup(found)
 
 
 def _notebook(call: Call) -> Iterator[Check]:
