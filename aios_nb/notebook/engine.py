@@ -14,13 +14,13 @@ import inspect
 import sys
 import types
 from collections.abc import Callable, Coroutine, Sequence
+from contextvars import ContextVar
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from aios_nb.access import Access, owner_of
 from aios_nb.agents.context import ThreadContext
 from aios_nb.agents.engines import EngineKind, Job, register
-from aios_nb.agents.inline import Stray
 from aios_nb.agents.outputs import Answer
 from aios_nb.agents.pool import Stopped
 from aios_nb.agents.threads import Work
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from aios_nb.notebook.session import Session
 
 Make = Callable[[], Coroutine[Any, Any, Any]]
+
+_asked_here: ContextVar[bool] = ContextVar("aios_asked_here")
+"""In a run's code: whether its own notebook asked."""
 
 CONCURRENCY = 1
 """Runs of one agent at once: they share the notebook's variables."""
@@ -87,6 +90,14 @@ def _cells_around() -> int:
         found += frame.f_code.co_name == "run_cell_async" and not frame.f_locals.get("silent")
         frame = frame.f_back
     return found
+
+
+def is_nobodys(desk: Desk) -> bool:
+    """Whether an agent's code is at work here and now, and no cell of this notebook waits for it.
+
+    A program that calls with this node's own token counts as the notebook while a cell runs.
+    """
+    return not _asked_here.get(True) or (desk.cells == 0 and _asked_here.get(None) is not None)
 
 
 class KernelEngine:
@@ -150,6 +161,7 @@ class KernelWork(Work):
         # What it prints belongs to the cell that asked, and to no cell when others did.
         own = owner_of(job.task.agent.partition("@")[2]).id
         self._variables.run(disown, always=job.task.caller != own)
+        self._variables.run(_asked_here.set, job.task.caller == own)
         self._reminder = self._loop.call_later(SAY_WAITING_S, self._say_waiting)
 
     # On the node's loop ----------------------------------------------------------------------
@@ -226,10 +238,6 @@ class KernelWork(Work):
                 self._drain(value)
             else:
                 self.answer.add(value)
-        except asyncio.CancelledError as error:
-            if not self.stopped:
-                self.error = Stray()
-                self.error.__cause__ = error
         except BaseException as error:  # noqa: BLE001 - carried to the node's loop, raised there
             self.error = error
         self._translate()

@@ -30,7 +30,7 @@ def load(shell: Any) -> None:
         lambda: questions.install(shell),
         lambda: _register_magics(shell, session),
         lambda: _follow_cells(shell),
-        lambda: refuse_input(_why_no_input),
+        lambda: refuse_input(lambda: _why_no_input(session)),
         keep_to_ourselves,
     )
     try:
@@ -81,9 +81,10 @@ def _follow_cells(shell: Any) -> Callable[[], None]:
     return lambda: shell.events.unregister("pre_run_cell", begins)
 
 
-def _why_no_input() -> str:
+def _why_no_input(session: Session) -> str:
     """An agent is asked by anyone, and may outlive its cell: nobody need be at the keyboard."""
     here = threading.current_thread().name.startswith("aios-agent")
+    here = here or (session.desk is not None and engine.is_nobodys(session.desk))
     return "an agent cannot use input(): nobody need be there to type" if here else ""
 
 

@@ -10,7 +10,7 @@ import contextvars
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from aios_nb.errors import UsageError
@@ -91,7 +91,8 @@ _DISPLAYS = ("display_pub", "displayhook")
 def refuse_input(refused: Callable[[], str]) -> Callable[[], None]:
     """``input()`` fails at once where ``refused()`` says why; the result ends that.
 
-    A box that nobody waits for any more keeps the page from running any other cell.
+    A box that nobody waits for any more keeps the page from running any other cell. Between cells
+    there is no box, only an end of file, whoever reads.
     """
     kernel = running_kernel()
 
@@ -104,15 +105,16 @@ def refuse_input(refused: Callable[[], str]) -> Callable[[], None]:
 
         return asked
 
-    # From its next cell on the kernel puts these in place of Python's own.
-    names = [name for name in ("raw_input", "getpass") if callable(getattr(kernel, name, None))]
-    for name in names:
-        setattr(kernel, name, guarded(getattr(kernel, name)))
+    # From its next cell on the kernel puts the first two in place of Python's own; the others are
+    # those, kept by it while a cell runs and put back behind it.
+    names = ("raw_input", "getpass", "_sys_raw_input", "_save_getpass")
+    before = {name: ask for name in names if callable(ask := getattr(kernel, name, None))}
+    for name, ask in before.items():
+        setattr(kernel, name, guarded(ask))
 
     def end() -> None:
-        for name in names:
-            with suppress(AttributeError):
-                delattr(kernel, name)
+        for name, ask in before.items():
+            setattr(kernel, name, ask)
 
     return end
 

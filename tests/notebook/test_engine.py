@@ -115,6 +115,22 @@ async def echo_late(text):
 @aios.agent(engine="kernel")
 def broken(text):
     raise ValueError(text)
+
+@aios.agent(engine="kernel")
+def cancels(text):
+    raise asyncio.CancelledError
+
+@aios.agent(engine="kernel", access="network")
+def typist(text):
+    return input("name? ")
+
+@aios.agent(engine="kernel", access="network")
+async def atypist(text):
+    return input("name? ")
+
+@aios.agent
+def thread_typist(text):
+    return input("name? ")
 """
 STOPPABLE = ["sleeper", "dozer", "spinner", "waiter"]
 UNPATCHED = "not hasattr(asyncio, '_nest_patched') and not session_of().patched"
@@ -238,6 +254,44 @@ def test_its_error_is_one_line(notebook: Notebook):
         ask(notebook, "broken", "no")
 
     assert failed.value.message == "broken failed: ValueError: no"
+
+
+def test_a_cancel_that_nobody_asked_for_is_its_failure(notebook: Notebook):
+    with pytest.raises(AgentFailed) as failed:
+        ask(notebook, "cancels")
+
+    assert failed.value.message == "cancels failed: CancelledError"
+
+
+@pytest.mark.parametrize("agent", ["typist", "atypist", "thread_typist"])
+def test_between_cells_nobody_types(notebook: Notebook, agent: str):
+    with pytest.raises(AgentFailed, match="cannot use input"):
+        ask(notebook, agent)
+
+
+def test_a_cell_that_waits_for_it_may_be_typed_into(notebook: Notebook):
+    client = notebook.client
+    cell = client.execute("said = node.ask('typist', 'x')", allow_stdin=True)
+    client.get_stdin_msg(timeout=CEILING_S)
+    client.input("Ada")
+    assert notebook.reply(cell)["status"] == "ok"
+    assert notebook.value("said") == "Ada"
+
+
+def test_another_notebook_does_not_type_into_a_cell_here(
+    notebook: Notebook, open_notebook: Callable[..., Notebook]
+):
+    node_id = notebook.value("node.node_id")
+    other = open_notebook("typing")
+    other.run("%load_ext aios_nb\nimport aios_nb as aios\nnode = aios.node()")
+    cell = notebook.begin("print('begun')\nawait node.ask_async('echo_late', 'x')")
+    notebook.until(lambda: "begun" in cell.printed)
+    error = other.fail(f"node.ask('atypist@{node_id}', 'x')")
+    notebook.interrupt()
+    notebook.finish(cell)
+    other.close()
+
+    assert "cannot use input" in error
 
 
 def test_a_busy_cell_comes_first_and_the_deadline_holds(notebook: Notebook):
