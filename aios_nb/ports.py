@@ -5,7 +5,7 @@ Nothing here has a body: a room depends on what it needs, never on who gives it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aios_nb.access import Access, Principal
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 class Run(Protocol):
     """What a running agent may ask of its node. Made by ``chat`` for one run."""
+
+    why_late: Callable[[], tuple[str, str] | None] | None
+    """Set by an engine that may not begin at once: why not, and what to do; None once it has."""
 
     @property
     def messages(self) -> Sequence[Event]:

@@ -497,6 +497,9 @@ class Exchange:
         waits = run.turn is not None and not run.turn.done()
         if run.target is not None and run.target.is_remote and not run.started and not waits:
             return unreachable(run.task.agent, "no answer")
+        if run.why_late is not None and (told := run.why_late()) is not None:
+            why, hint = told
+            return DeadlinePassed(f"the deadline passed: {why}", hint=hint, ran=ran)
         if run.own_limit and run.target is not None:
             limit = f"{run.target.timeout_s:g}"
             return DeadlinePassed(

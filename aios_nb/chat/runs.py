@@ -56,7 +56,7 @@ class Run:
         "answered", "asking", "bucket", "context", "conversation", "deadline", "error", "length",
         "message_seq", "note", "outcome", "own_limit", "parked", "patient", "principal",
         "question", "question_id", "started", "status", "stop_reason", "target", "task", "ticket",
-        "turn", "worker",
+        "turn", "why_late", "worker",
     )  # fmt: skip
 
     def __init__(
@@ -90,6 +90,8 @@ class Run:
         self.note = ""
         """How far it says it has come."""
         self.started = False
+        self.why_late: Callable[[], tuple[str, str] | None] | None = None
+        """What to say, and what to do, if the deadline passes before the agent's code began."""
         self.patient = False
         self.parked = False
         """The node stops; another node goes on with it, and the next start asks that one."""

@@ -163,6 +163,7 @@ class KernelWork(Work):
         self._variables.run(disown, always=job.task.caller != own)
         self._variables.run(_asked_here.set, job.task.caller == own)
         self._reminder = self._loop.call_later(SAY_WAITING_S, self._say_waiting)
+        job.run.why_late = self._why_late
 
     # On the node's loop ----------------------------------------------------------------------
 
@@ -172,6 +173,17 @@ class KernelWork(Work):
                 lambda: self.job.run.progress("waiting for the notebook, which is busy", None)
             )
             self._desk.call()
+
+    def _why_late(self) -> tuple[str, str] | None:
+        if self._begun:
+            return None
+        name = self.job.definition.name
+        if self._desk.cells:
+            return (
+                f"{name} runs between cells, and a cell was busy all the time",
+                "ask again when it is over; in it: await asyncio.to_thread(node.ask, …)",
+            )
+        return (f"{name} runs in its notebook, which was busy all the time", "ask again later")
 
     def _end(self) -> None:
         self._reminder.cancel()

@@ -58,6 +58,7 @@ class MemoryRun:
         self.left_s = 60.0
         self.begun = False
         self.stranger = False
+        self.why_late: Callable[[], tuple[str, str] | None] | None = None
 
     def _here(self) -> None:
         assert threading.get_ident() == self._loop_thread, "touched outside the loop"

@@ -294,6 +294,20 @@ def test_another_notebook_does_not_type_into_a_cell_here(
     assert "cannot use input" in error
 
 
+def test_a_cell_that_joins_a_thread_is_told_why_it_hung(notebook: Notebook):
+    notebook.run(
+        "def asks():\n"
+        "    try: node.ask('look', 'x', deadline_s=1)\n"
+        "    except aios.AiosError as error: said.append((str(error), error.hint))\n"
+        "said = []\nthread = threading.Thread(target=asks)\nthread.start()\nthread.join()"
+    )
+    error, hint = notebook.value("said")[0]
+
+    assert "look runs between cells, and a cell was busy all the time" in error
+    assert "await asyncio.to_thread(node.ask, …)" in hint
+    assert notebook.value("x") == 0
+
+
 def test_a_busy_cell_comes_first_and_the_deadline_holds(notebook: Notebook):
     cell = notebook.begin("go = False\nprint('begun')\nwhile not go: time.sleep(0.01)")
     notebook.until(lambda: "begun" in cell.printed)
