@@ -105,6 +105,13 @@ class Offer(Target, Protocol):
     @property
     def card(self) -> CardLike: ...
     @property
+    def published(self) -> CardLike:
+        """The card that other nodes get and whose hash is in the record.
+
+        It has no version that only we count: offered again unchanged, it is the same card.
+        """
+
+    @property
     def source(self) -> str:
         """``mcp`` or ``a2a`` for a program of others; empty for an agent of our own."""
 

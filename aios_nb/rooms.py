@@ -396,14 +396,9 @@ class Rooms:
 
     def _numbered(self, definition: Definition) -> Definition:
         """With the version it has by our count."""
-
-        def named(version: str) -> Definition:
-            return msgspec.structs.replace(definition, version=version)
-
-        node_id = self.directory.node_id
-        return named(
-            self.directory.counted(definition.name, lambda version: named(version).card(node_id))
-        )
+        card = definition.published(self.directory.node_id)
+        version = self.directory.counted(definition.name, card)
+        return msgspec.structs.replace(definition, version=version)
 
     def host_soon(self, definition: Definition) -> None:
         task = asyncio.create_task(self.host(definition))

@@ -106,6 +106,15 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
             timeout_s=self.timeout_s,
         )
 
+    def published(self, node_id: str) -> Card:
+        """The card that a record vouches for; a version that only the node counts is in the record.
+
+        Else each run of an unchanged cell would make another card, and who used the agent would be
+        warned of a change: a warning that always rings is soon ignored.
+        """
+        card = self.card(node_id)
+        return msgspec.structs.replace(card, version="") if self.counted else card
+
 
 def describe(target: Any, /, **options: Any) -> Definition:
     """The definition of a function, a class or an object; ``UsageError`` when it cannot be one."""

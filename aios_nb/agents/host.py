@@ -42,7 +42,7 @@ class Hosted:
 
     __slots__ = (
         "access", "builtin", "card", "carrier", "definition", "engine", "id", "idempotent",
-        "is_remote", "may_call", "name", "node_id", "slots", "timeout_s",
+        "is_remote", "may_call", "name", "node_id", "published", "slots", "timeout_s",
     )  # fmt: skip
 
     source = ""
@@ -62,6 +62,7 @@ class Hosted:
         self.name = definition.name
         self.node_id = node_id
         self.card: Card = definition.card(node_id)
+        self.published: Card = definition.published(node_id)
         self.id = self.card.id
         self.access: Access = definition.access
         self.idempotent = definition.idempotent

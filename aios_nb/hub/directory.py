@@ -194,7 +194,7 @@ class Directory:
             node=self.node_id,
             name=offer.name,
             access=offer.access,
-            card=hashlib.sha256(card_bytes(card)).digest(),
+            card=hashlib.sha256(card_bytes(offer.published)).digest(),
             seq=self._next_seq(f"agent/{self.network}/{self.node_id}/{offer.name}"),
             epoch=self._epoch,
             now_ms=_now_ms(),
@@ -242,11 +242,11 @@ class Directory:
             log.warning("a stored record of %s cannot be read: %s", name, error)
             return None
 
-    def counted(self, name: str, card: Callable[[str], Any]) -> str:
+    def counted(self, name: str, published: Any) -> str:
         """The version of an agent whose author does not count: one more each time it is replaced.
 
-        After a restart it goes on where it was; an agent whose ``card(version)`` is still the
-        same is no new one.
+        After a restart it goes on where it was; an agent that would publish the same card is no
+        new one.
         """
         offer = self._offers.get(name)
         if offer is not None and not (offer.builtin or offer.source):
@@ -257,7 +257,7 @@ class Directory:
         version = signed.record.version
         if signed.record.withdrawn:
             return _one_more(version)
-        same = hashlib.sha256(card_bytes(card(version))).digest() == signed.record.card
+        same = hashlib.sha256(card_bytes(published)).digest() == signed.record.card
         return version if same else _one_more(version)
 
     # Finding -----------------------------------------------------------------------------

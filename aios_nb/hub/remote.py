@@ -43,7 +43,8 @@ class RemoteAgent(msgspec.Struct, frozen=True):
     is_remote: bool = True
 
 
-Short = Annotated[str, Meta(max_length=200)]
+SHORT_CHARS = 200
+Short = Annotated[str, Meta(max_length=SHORT_CHARS)]
 
 
 class RemoteCard(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,20 +102,33 @@ def read_card(answer: Any, agent: str, network: str, now_ms: int) -> Told:
     if given.record is None:
         # Agents for known nodes have no record. The link proves who says this.
         return Told(card, None, verified=card.access not in {Access.NETWORK, Access.PUBLIC})
-    proven = _vouches(given.record, agent, network, hashlib.sha256(content).digest(), now_ms)
-    return Told(card, given.record, verified=proven)
+    record = _vouching(given.record, agent, network, given.card, now_ms)
+    if record is not None and not card.version:  # its node counts: then only the record tells it
+        card = msgspec.structs.replace(card, version=record.version[:SHORT_CHARS])
+    return Told(card, given.record, verified=record is not None)
 
 
-def _vouches(text: str, agent: str, network: str, card: bytes, now_ms: int) -> bool:
-    """Whether the record is a valid one of this agent and this very card."""
+def _vouching(
+    text: str, agent: str, network: str, card: dict[str, Any], now_ms: int
+) -> AgentRecord | None:
+    """The record, if it is a valid one of this agent and this very card."""
     try:
         record = parse(from_base64url(text)).record
         check_time(record, now_ms)
     except (RecordError, ValueError):
-        return False
-    return (
-        isinstance(record, AgentRecord)
-        and record.id == agent
-        and record.net == network
-        and record.card == card  # one that was withdrawn has none
-    )
+        return None
+    if not isinstance(record, AgentRecord) or record.id != agent or record.net != network:
+        return None
+    return record if _is_of(record, card) else None
+
+
+def _is_of(record: AgentRecord, card: dict[str, Any]) -> bool:
+    """Whether the hash is that of the card; a counted version of the record may stand in it."""
+    if record.card == _hash(card):  # one that was withdrawn has none
+        return True
+    counted = card.get("version") == record.version
+    return counted and record.card == _hash({**card, "version": ""})
+
+
+def _hash(card: dict[str, Any]) -> bytes:
+    return hashlib.sha256(card_bytes(card)).digest()

@@ -21,6 +21,9 @@ from aios_nb.ports import Offer
 _OTHERS = frozenset({Caller.KNOWN, Caller.NODE, Caller.ANYONE})
 """They are told about our own agents and nothing else: we ask nobody on their behalf."""
 
+_NODES = frozenset({Caller.KNOWN, Caller.NODE})
+"""They check that a card is the one whose hash is in its record, and get it as it was hashed."""
+
 
 class Hub:
     """Finding agents, as programs ask for it."""
@@ -65,8 +68,9 @@ class Hub:
 
     def _own_card(self, principal: Principal, agent: str) -> dict[str, Any]:
         offer, signed = self._directory.own(agent, principal)
+        checks = signed is not None and principal.kind in _NODES
         return {
-            "card": offer.card,
+            "card": offer.published if checks else offer.card,
             "record": to_base64url(signed.to_bytes()) if signed else None,
             "verified": not offer.source,  # our own: whoever reads this knows whom they asked
             "used": None,

@@ -1,7 +1,8 @@
 """Which agents of other nodes were used from here: how often, and what they were like then.
 
 An agent whose card is another one since is marked until it is used again. Its record names the
-hash of its card, so nobody has to be asked.
+hash of its card, so nobody has to be asked. A version that its node counts is not in that card: to
+run a cell again changes nothing that the agent says of itself.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from aios_nb.access import Caller, Principal
 from aios_nb.agents.card import Card
 from aios_nb.errors import AgentFailed, Busy, NoSuchAgent, TooLarge, Unreachable
 from aios_nb.hub.remote import CARD_LIMIT_BYTES, RemoteCard, read_card
@@ -41,6 +42,33 @@ def test_a_published_agents_card_comes_with_its_record_and_is_verified(
         assert shown == town.run(b.card("adder"))
         assert shown["verified"] is True
         assert parse(from_base64url(shown["record"])).record.node == b.id
+
+
+def test_a_counted_version_is_in_the_record_and_not_in_the_card_that_a_node_gets(
+    town: Town, here: House, b: House
+) -> None:
+    agent = town.run(b.offer("adder"))
+    answer = town.run(b.card("adder", Principal(Caller.KNOWN, here.id)))
+    record = parse(from_base64url(answer["record"])).record
+    assert isinstance(record, AgentRecord)
+    assert (answer["card"]["version"], record.version) == ("", "1")
+    # A node of an older program compares just this.
+    assert record.card == hashlib.sha256(card_bytes(answer["card"])).digest()
+    for version, proven in (("", True), ("1", True), ("2", False)):
+        twisted = {**answer, "card": {**answer["card"], "version": version}}
+        b.twist = lambda _, twisted=twisted: twisted  # type: ignore[misc]
+        shown = town.run(here.card(agent))
+        assert (shown["card"]["version"], shown["verified"]) == (version or "1", proven)
+
+
+def test_a_version_that_is_named_is_in_the_card_that_a_node_gets(
+    town: Town, here: House, b: House
+) -> None:
+    agent = town.run(b.offer("adder", version="2026-11"))
+    answer = town.run(b.card("adder", Principal(Caller.KNOWN, here.id)))
+    assert answer["card"]["version"] == "2026-11"
+    b.twist = lambda _: {**answer, "card": {**answer["card"], "version": ""}}
+    assert town.run(here.card(agent))["verified"] is False
 
 
 def test_an_agent_for_known_nodes_has_no_record_and_is_verified_by_the_link(

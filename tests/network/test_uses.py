@@ -64,6 +64,32 @@ def test_an_agent_is_marked_from_a_change_of_its_card_until_it_is_used_again(nod
     assert (row(alice, theirs)["talks"], row(alice, theirs)["changed"]) == (3, False)
 
 
+def test_a_version_that_is_only_counted_is_no_change_and_one_that_is_named_is(node: Make) -> None:
+    bob = node("bob", works("adder", "Adds."))
+    alice = node("alice", join=bob)
+    meet(alice, bob)
+    theirs = the(bob, "adder")
+    until(lambda: row(alice, theirs))
+    say(alice, theirs)
+    assert (row(alice, theirs)["version"], row(alice, theirs)["talks"]) == ("1", 1)
+
+    def seen_as(version: str) -> tuple[bool, bool]:
+        """Whether it counts as changed: on its row, and where its card is."""
+        until(lambda: row(alice, theirs)["version"] == version)
+        told = alice.call("agents.card", agent=theirs)
+        assert (told["card"]["version"], told["verified"]) == (version, True)
+        return row(alice, theirs)["changed"], told["used"]["changed"]
+
+    bob.node.host(works("adder", "Adds."))  # its cell was run again
+    assert seen_as("2") == (False, False)
+    bob.node.host(works("adder", "Adds.", examples=["2 and 2"]))
+    assert seen_as("3") == (True, True)
+    bob.node.host(works("adder", "Adds."))
+    assert seen_as("4") == (False, False)
+    bob.node.host(works("adder", "Adds.", version="5"))
+    assert seen_as("5") == (True, True)
+
+
 def test_what_does_not_answer_was_not_used(node: Make) -> None:
     bob = node("bob", works("adder"))
     alice = node("alice", join=bob)

@@ -103,6 +103,10 @@ class ImportedAgent:
         return self
 
     @property
+    def published(self) -> ImportedCard:
+        return self.card
+
+    @property
     def changed(self) -> bool:
         return self.entry.changed
 
