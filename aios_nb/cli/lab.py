@@ -14,6 +14,11 @@ from aios_nb.cli.output import note
 from aios_nb.errors import UsageError
 
 QUICKSTART = "quickstart.ipynb"
+DEFAULTS = Path(__file__).with_name("jupyter")
+"""Of JupyterLab's settings; what people choose in its Settings comes before them.
+
+Widgets are saved with their notebook: else a chat opened the next day is "model not found".
+"""
 
 
 def lab(args: argparse.Namespace) -> int:
@@ -33,7 +38,10 @@ def lab(args: argparse.Namespace) -> int:
         note("running as root: adding --allow-root, which JupyterLab asks for")
         command.append("--allow-root")
     sys.stdout.flush()
-    os.execv(command[0], command)  # noqa: S606 (our own interpreter, no shell)
+    # In a folder of ours: neither the user's settings nor those of other programs are written to.
+    folders = [*filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")]), str(DEFAULTS)]
+    environment = {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(folders)}
+    os.execve(command[0], command, environment)  # noqa: S606 (our own interpreter, no shell)
 
 
 def quickstart(folder: Path) -> Path | None:

@@ -7,9 +7,15 @@ import signal
 import stat
 import subprocess
 import sys
+import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
+
+from aios_nb.cli.lab import DEFAULTS
+from tests.cli.conftest import ROOT, WAIT_S
 
 HEAVY = {"aiohttp", "asyncio", "msgspec", "cryptography", "prompt_toolkit", "sqlite3", "IPython"}
 
@@ -213,6 +219,50 @@ def test_the_address_that_lab_prints_leads_to_the_quickstart(cli, tmp_path):
     assert "/lab/tree/quickstart.ipynb?token=" in address
 
 
+def test_lab_saves_widgets_by_default_and_keeps_the_users_own_defaults(cli, tmp_path):
+    theirs = tmp_path / "theirs" / "labconfig" / "default_setting_overrides.json"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text(
+        '{"@jupyterlab/notebook-extension:tracker": {"autoStartDefaultKernel": true}}'
+    )
+    runtime = tmp_path / "runtime"
+    own = {
+        "HOME": str(tmp_path),
+        "JUPYTER_CONFIG_PATH": str(tmp_path / "theirs"),
+        "JUPYTER_RUNTIME_DIR": str(runtime),
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-m", "aios_nb", "lab", "--no-browser", "--ServerApp.port=0"],
+        env={**_env(cli), **own},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    try:
+        next(line for line in process.stderr if "To access the server" in line)
+        server = json.loads((runtime / f"jpserver-{process.pid}.json").read_text())
+
+        def setting(plugin, name):
+            url = f"{server['url']}lab/api/settings/{plugin}?token={server['token']}"
+            with _opened(url) as answer:
+                told = json.load(answer)
+            return told["raw"], told["schema"]["properties"][name]["default"]
+
+        widgets = setting("@jupyter-widgets/jupyterlab-manager:plugin", "saveState")
+        tracker = setting("@jupyterlab/notebook-extension:tracker", "autoStartDefaultKernel")
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+    assert widgets == ("{}", True), "a default: in the user's settings is nothing"
+    assert tracker == ("{}", True)
+
+
+def test_binder_saves_widgets_as_lab_does():
+    binder = json.loads((ROOT / "binder" / "overrides.json").read_text())
+    ours = DEFAULTS / "labconfig" / "default_setting_overrides.json"
+    assert json.loads(ours.read_text()).items() <= binder.items()
+
+
 def test_lab_opens_the_quickstart_of_a_checkout(tmp_path):
     from aios_nb.cli.lab import quickstart
 
@@ -247,6 +297,20 @@ def test_what_cannot_be_meant_is_exit_code_2_and_one_line(cli, args, said):
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("aios-nb: ")
     assert said in last
+
+
+def _opened(url: str):
+    """The answer of a server that has said its address; it listens a moment later."""
+    until = time.monotonic() + WAIT_S
+    while True:
+        try:
+            return urllib.request.urlopen(url, timeout=WAIT_S)
+        except urllib.error.HTTPError:
+            raise
+        except urllib.error.URLError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
 
 
 def _env(cli) -> dict[str, str]:
