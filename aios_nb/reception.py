@@ -33,10 +33,12 @@ class Reception:
         agents: Callable[[Principal], int],
         counted: Callable[[], Mapping[str, tuple[int, float, int]]],
         superseded: Callable[[], bool],
+        name_of: Callable[[str], str],
     ) -> None:
         """``alive`` counts the other nodes that are there, ``known`` the agents they offer.
 
         ``superseded``: another process runs with this node's key since later than this one.
+        ``name_of``: what a node calls itself, by its id; empty for who is none.
         """
         self._node_id = node_id
         self._name = name
@@ -50,6 +52,7 @@ class Reception:
         self._agents = agents
         self._counted = counted
         self._superseded = superseded
+        self._name_of = name_of
         self._began = time.monotonic()
         self.url = ""
 
@@ -94,6 +97,7 @@ class Reception:
                 "seconds": round(seconds, 3),
                 "last_at": iso_ms(last_at) if last_at else None,
                 "blocked": caller in blocked,
+                "name": self._name_of(caller),
             }
             for caller, (calls, seconds, last_at) in known.items()
             if calls or caller in blocked

@@ -110,6 +110,7 @@ class Rooms:
             agents=lambda caller: len(self.directory.rows(caller)),
             counted=lambda: self.chat.callers.counted,
             superseded=lambda: self.directory.silent,
+            name_of=self.network.name_of,
         )
         dispatcher = self._dispatcher(reception, blobs, methods)
         await self._host_all(definitions)

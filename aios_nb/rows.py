@@ -56,6 +56,8 @@ class CallerRow(msgspec.Struct, frozen=True):
     seconds: float
     last_at: str | None = None
     blocked: bool = False
+    name: str = ""
+    """What its node calls itself, if it is one and said so."""
 
     def __str__(self) -> str:
         shut = ", blocked" if self.blocked else ""

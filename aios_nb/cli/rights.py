@@ -8,7 +8,7 @@ import sys
 from aios_nb.cli import output
 from aios_nb.cli.connect import found, home_of, talk_to
 from aios_nb.people.layout import moment
-from aios_nb.people.naming import whole_node_id
+from aios_nb.people.naming import caller, whole_node_id
 
 
 def withdraw(args: argparse.Namespace) -> None:
@@ -46,7 +46,7 @@ def callers(args: argparse.Namespace) -> None:
             ("CALLER", "CALLS", "TIME", "LAST", ""),
             (
                 (
-                    row["id"],
+                    caller(row["id"], row.get("name", "")),
                     row["calls"],
                     f"{row['seconds']:.1f} s",
                     moment(row["last_at"] or ""),

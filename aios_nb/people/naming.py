@@ -29,6 +29,18 @@ def short(agent: str, own_node: str = "") -> str:
     return name if not at or node == own_node else f"{name}@{node[:NODE_SHOWN]}"
 
 
+def of_node(name: str, node_id: str) -> str:
+    """Another node in a few words: a name can be anyone's, so the start of its id is there too."""
+    return " · ".join(filter(None, (one_line(name), node_id[:NODE_SHOWN])))
+
+
+def caller(caller_id: str, name: str) -> str:
+    """Who called. ``name``: of its node; without one all of the id, which is all there is."""
+    if caller_id.startswith("owner@"):
+        return "you"
+    return of_node(name, caller_id) if name else one_line(caller_id)
+
+
 def came_along(name: str, access: str) -> bool:
     """Whether an agent of one's own node is one that every node comes with."""
     from aios_nb.agents.builtin import BUILTIN_NAMES

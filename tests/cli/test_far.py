@@ -161,6 +161,15 @@ def test_a_list_of_conversations_says_who_opened_them(here: Cli, bob: Cli) -> No
     assert f"node {node[:8]}" in bob("chats").stdout
 
 
+def test_who_called_has_a_name(here: Cli, bob: Cli) -> None:
+    here("ask", "spell", "x")
+    node = here.json("status")["node_id"]
+    assert f"alice · {node[:8]} " in bob("callers").stdout
+    assert node not in bob("callers").stdout
+    here("ask", "echo", "x")
+    assert here("callers").stdout.splitlines()[1].startswith("you ")
+
+
 def test_a_deadline_is_named_as_it_is_typed(here: Cli) -> None:
     done = here("ask", "forever", "x", "--deadline", "1")
     assert done.returncode == 1

@@ -358,7 +358,7 @@ def test_a_page_allows_and_blocks(start, views):
     view.say(type="rule", node=bob_id, rule="block")
     assert view.await_("ruled") == {"type": "ruled", "node": bob_id, "rule": "block"}
     assert me.call("node.callers")["callers"] == [
-        {"id": bob_id, "calls": 0, "seconds": 0, "last_at": None, "blocked": True}
+        {"id": bob_id, "calls": 0, "seconds": 0, "last_at": None, "blocked": True, "name": "bob"}
     ]
     view.say(type="details", node=bob_id)
     assert view.await_("details")["blocked"]

@@ -103,7 +103,7 @@ def everything(evil: str) -> Iterator[tuple[str, dict[str, Any]]]:
         "Hits": found,
         "Hit": hit,
         "Peers": Peers([Peer(evil, evil, evil, evil, 1.0)]),
-        "Callers": Callers([CallerRow(evil, 1, 1.0, evil)]),
+        "Callers": Callers([CallerRow(evil, 1, 1.0, evil, name=evil)]),
         "Chats": Chats([ChatRow(evil, evil, [evil], None, evil, evil, 1, f"x {evil}", evil)]),
         "CardView": CardView(card, None, verified=False, outside=guest),
         "Imports": Imports([guest, Import(evil, evil, evil, evil, evil, signature="valid")]),
@@ -246,6 +246,18 @@ def test_a_saved_page_needs_nothing_but_itself(notebook: Console):
     assert "http" not in page.STYLE
     assert "url(" not in ran.html
     assert "--jp-" in ran.html
+
+
+def test_a_caller_is_named_as_its_node_is():
+    rows = [CallerRow("b" * 32, 3, 1.0, name="bob"), CallerRow(f"owner@{'a' * 32}", 1, 1.0)]
+    said = made(("aios_nb.rows", "Callers"), Callers(rows))
+    assert "bob · bbbbbbbb " in said["text/plain"]
+    assert "<b>bob</b>" in said["text/html"]
+    assert "you " in said["text/plain"]
+    assert ">you<" in said["text/html"]
+    for text in said.values():
+        assert "b" * 9 not in text
+        assert "owner" not in text
 
 
 def test_the_owner_of_another_node_is_named_by_the_node():

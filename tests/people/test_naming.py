@@ -1,11 +1,12 @@
-"""Agents as people name them."""
+"""How nodes and agents are named to people."""
 
 from __future__ import annotations
 
 import pytest
 
-from aios_nb.people.naming import is_built_in
+from aios_nb.people.naming import caller, is_built_in
 
+NODE = "kzdvvj2umnduyauf35o36k6kw462mujv"
 ROW = {"name": "calc", "node_id": "ours", "access": "private"}
 
 
@@ -22,3 +23,10 @@ ROW = {"name": "calc", "node_id": "ours", "access": "private"}
 )
 def test_only_what_a_node_comes_with_is_built_in(row: dict[str, str], found: bool) -> None:
     assert is_built_in(row, "ours") is found
+
+
+def test_a_caller_has_the_name_of_its_node_and_the_start_of_its_id() -> None:
+    assert caller(NODE, "bob") == "bob · kzdvvj2u"
+    assert caller(f"owner@{NODE}", "") == "you"
+    assert caller("token:phone", "") == "token:phone"
+    assert caller(NODE, "") == NODE, "all there is to block it by"

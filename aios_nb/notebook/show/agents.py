@@ -9,8 +9,10 @@ from aios_nb.envelope import AgentRow
 from aios_nb.notebook.kernel import running_kernel
 from aios_nb.notebook.show import page
 from aios_nb.notebook.show.page import dim, dot, esc
-from aios_nb.people.naming import NODE_SHOWN, came_along
+from aios_nb.people.naming import NODE_SHOWN, came_along, of_node
 from aios_nb.richtext import one_line
+
+__all__ = ["cells", "here", "of_node", "own_id", "spoken"]
 
 _KINDS = {"mcp": "MCP server", "a2a": "A2A agent"}
 
@@ -45,11 +47,6 @@ def spoken(agent: str) -> tuple[str, str]:
 def here() -> str:
     """What people call the place of their own agents: a terminal has no notebook."""
     return "this node" if running_kernel() is None else "this notebook"
-
-
-def of_node(name: str, node_id: str) -> str:
-    """Another node in a few words: a name can be anyone's, so the start of its id is there too."""
-    return " · ".join(filter(None, (name, node_id[:NODE_SHOWN])))
 
 
 def _trust(row: AgentRow, score: str, *, mine: bool) -> str:

@@ -12,6 +12,7 @@ from aios_nb.notebook.show.page import Bundle, dim, dot, esc
 from aios_nb.people.conversations import opened_by
 from aios_nb.people.guests import marks
 from aios_nb.people.layout import line_room, moment, size, table_lines
+from aios_nb.people.naming import NODE_SHOWN, caller
 from aios_nb.people.wording import NOTEBOOK, typed
 from aios_nb.richtext import gist
 from aios_nb.site import CallerRow, Callers, ChatRow, Chats, Hit, Hits, Peer, Peers, Rows
@@ -114,21 +115,21 @@ def callers(found: Callers) -> Bundle:
     body = page.wide(map(_caller_cells, found), ("caller", "calls", "time", "last", ""))
     text = aligned(
         ("CALLER", "CALLS", "TIME", "LAST", ""),
-        [(_caller(row), row.calls, f"{row.seconds:.1f} s", moment(row.last_at or ""),
+        [(caller(row.id, row.name), row.calls, f"{row.seconds:.1f} s", moment(row.last_at or ""),
           "blocked" if row.blocked else "") for row in found],
     )  # fmt: skip
     return page.bundle(page.panel("Callers", "busiest first", body), text)
 
 
-def _caller(row: CallerRow) -> str:
-    return "you" if row.id == f"owner@{agents.own_id()}" else row.id
-
-
 def _caller_cells(row: CallerRow) -> Sequence[str]:
-    who = _caller(row)
+    who = esc(caller(row.id, row.name))
+    if row.name:
+        who = page.free(f"<b>{esc(row.name)}</b><br>{page.mono(row.id[:NODE_SHOWN])}")
+    elif who != "you":
+        who = page.free(page.mono(row.id))
     shut = '<span class="bad-t">blocked</span>' if row.blocked else ""
     return (
-        esc(who) if who == "you" else page.free(page.mono(who)),
+        who,
         str(row.calls),
         f"{row.seconds:.1f} s",
         dim(moment(row.last_at or "")),
