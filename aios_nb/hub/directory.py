@@ -48,6 +48,7 @@ INDEX_SLACK = 200
 """Records more or less that are not worth saying."""
 _SHARED = frozenset({Access.NETWORK, Access.PUBLIC})
 _FIRST = "1"
+SEARCH_HINT = "`aios-nb search` looks for one"
 
 
 @functools.lru_cache(maxsize=256)
@@ -290,7 +291,7 @@ class Directory:
         elif near:
             hint = f"did you mean {' or '.join(near)}?"
         else:
-            hint = "`aios-nb search` looks for one"
+            hint = SEARCH_HINT
         return NoSuchAgent(f"no such agent: {ref[:96]}", hint=hint, near=near)
 
     def _was_ours(self, ref: str) -> bool:

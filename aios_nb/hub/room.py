@@ -9,7 +9,7 @@ from aios_nb import params as p
 from aios_nb.access import Caller, Principal
 from aios_nb.envelope import AgentRow
 from aios_nb.errors import NoSuchAgent
-from aios_nb.hub.directory import Directory
+from aios_nb.hub.directory import SEARCH_HINT, Directory
 from aios_nb.hub.finding import Finding
 from aios_nb.hub.imports import Imports
 from aios_nb.hub.imports.entry import ImportRow
@@ -95,7 +95,12 @@ class Hub:
         }
 
     async def withdraw(self, principal: Principal, params: p.AgentName) -> dict[str, Any]:
-        offer, _ = self._directory.own(params.name, principal)
+        try:
+            offer, _ = self._directory.own(params.name, principal)
+        except NoSuchAgent as error:
+            if error.hint == SEARCH_HINT:  # a search finds those of others
+                error.hint = "`aios-nb agents` lists yours"
+            raise
         await self._stop_offering(offer.name)
         return {"name": offer.name, "withdrawn": True}
 

@@ -355,6 +355,7 @@ def test_withdrawing_names_near_ones(page: Console):
         return text
 
     assert "did you mean passing" in page.error("%aios withdraw pasing")
+    assert "`%aios agents` lists yours" in page.error("%aios withdraw nosuch")
     assert "no longer offered" in page.good("%aios withdraw passing").text
     assert "no such agent" in page.error("%aios ask passing x")
 
