@@ -367,6 +367,7 @@ def test_doctor_log_and_help(page: Console, monkeypatch: pytest.MonkeyPatch):
     assert "proved its key" in checkup.text
     assert "What programs of others find: 10 of 10" in checkup.text
     assert "What programs of others find: 10 of 10" in checkup.html
+    assert checkup.html.count("<table") == 1, "its parts have the same columns"
     page.good(
         "import logging\nlogging.getLogger('aios_nb.test').warning('a \\x1b[31mred\\x1b[0m line')"
     )

@@ -155,6 +155,15 @@ def table(rows: Iterable[Sequence[str]]) -> str:
     return f'<table class="r"><tbody>{"".join(map(_row, rows))}</tbody></table>'
 
 
+def parts(some: Iterable[tuple[str, Sequence[Sequence[str]]]]) -> str:
+    """Such rows under titles; one table, so that all parts have the same columns."""
+    body = ""
+    for title, rows in some:
+        body += f'<tr><td colspan="{max(map(len, rows), default=1)}">{dim(title)}</td></tr>'
+        body += "".join(map(_row, rows))
+    return f'<table class="r"><tbody>{body}</tbody></table>'
+
+
 def wide(rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:
     """Rows of ready HTML with many cells: where the page is narrow they stand below each other.
 

@@ -115,7 +115,7 @@ def info(said: Info) -> Bundle:
 
 def health(said: Checkup) -> Bundle:
     """A board for each part, with its score."""
-    body, text = "", []
+    parts, text = [], []
     for title, checks in board(said.checks):
         rows = []
         text.append(title)
@@ -134,6 +134,6 @@ def health(said: Checkup) -> Bundle:
             text.append(f"{check.health.value:4}  {check.about:12}  {says}")
             if to_do:
                 text.append(f"{' ' * _SAYS}→ {hanging(one_line(to_do), _SAYS + 2)}")
-        body += f'<div class="h">{dim(title)}</div>{page.table(rows)}'
+        parts.append((title, rows))
     verdict = "all is well" if said.ok else "something must be fixed"
-    return page.bundle(page.panel("Doctor", verdict, body), plain("\n".join(text)))
+    return page.bundle(page.panel("Doctor", verdict, page.parts(parts)), plain("\n".join(text)))
