@@ -57,9 +57,13 @@ def as_text(title: str, items: Iterable[Item]) -> str:
     return "\n".join(lines)
 
 
-def as_html(title: str, items: Iterable[Item], pictures: Mapping[str, bytes]) -> str:
-    """The same as HTML. ``pictures``: by the hash of a file."""
+def as_html(
+    title: str, items: Iterable[Item], pictures: Mapping[str, bytes], note: str = ""
+) -> str:
+    """The same as HTML. ``pictures``: by the hash of a file. ``note``: below the title."""
     parts = [f'<div style="{_BOX}"><div style="{_HEAD}">{html.escape(title)}</div>']
+    if note:
+        parts.append(f'<div style="{_ITEM};{_SMALL}">{html.escape(note)}</div>')
     parts += [_item_html(item, pictures) for item in _standing(items)]
     return "\n".join([*parts, "</div>"])
 

@@ -189,6 +189,12 @@ async def _printed(talk: Talk) -> dict[str, str]:
 def _print(talk: Talk, items: Sequence[Item], pictures: Mapping[str, bytes]) -> dict[str, str]:
     name = (talk.agent or talk.wanted).partition("@")[0]
     title = talk.here.title or f"Chat with {name}"
+    if not items:
+        begin = f'Nothing was said yet. Where there is no window: %aios ask {name} …, or .ask("…")'
+        return {
+            "text/plain": f"{title}\n\n{begin}",
+            "text/html": printed.as_html(title, (), {}, begin),
+        }
     return {
         "text/plain": printed.as_text(title, items),
         "text/html": printed.as_html(title, items, pictures),
