@@ -179,10 +179,10 @@ class KernelWork(Work):
             return None
         name = self.job.definition.name
         if self._desk.cells:
-            return (
-                f"{name} runs between cells, and a cell was busy all the time",
-                "ask again when it is over; in it: await asyncio.to_thread(node.ask, …)",
-            )
+            hint = "ask again when it is over"
+            if self._variables.get(_asked_here):
+                hint += "; in it: await asyncio.to_thread(node.ask, …)"
+            return f"{name} runs between cells, and a cell was busy all the time", hint
         return (f"{name} runs in its notebook, which was busy all the time", "ask again later")
 
     def _end(self) -> None:

@@ -654,12 +654,8 @@ def test_an_interrupted_question_is_stopped_and_no_other(
     chat.say("stop")
 
 
-def test_messages_are_logged_in_the_order_in_which_they_were_sent(
-    open_chat: Open, site: TestSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    chat = open_chat()
-    chat.write("zero")
-    chat.answered("ZERO")
+def look_slowly(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, asyncio.Event]:
+    """Who is named is looked for until the second event; the first says that it has begun."""
     began, found = threading.Event(), asyncio.Event()
     identify = Company.identify
 
@@ -670,11 +666,42 @@ def test_messages_are_logged_in_the_order_in_which_they_were_sent(
 
     monkeypatch.setattr(Talk, "knows", lambda *_: False)  # as of an agent of another node
     monkeypatch.setattr(Company, "identify", slowly)
+    return began, found
+
+
+def test_a_message_goes_into_no_conversation_that_was_opened_later(
+    open_chat: Open, site: TestSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = open_chat()
+    chat.write("zero")
+    chat.answered("ZERO")
+    began, found = look_slowly(monkeypatch)
+    chat.write("@upper first")
+    assert began.wait(CEILING_S)
+    chat.write("second")
+    chat.say("new", nr=3)
+    chat.hears("ack")
+    site.on_loop(found.set)
+    for _ in range(2):
+        assert "another conversation was opened" in chat.hears("refused")["text"]
+    assert len(site.call("chat.list")["conversations"]) == 1
+
+
+def test_messages_are_logged_in_the_order_in_which_they_were_sent(
+    open_chat: Open, site: TestSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = open_chat()
+    chat.write("zero")
+    chat.answered("ZERO")
+    began, found = look_slowly(monkeypatch)
     chat.write("@upper first")
     assert began.wait(CEILING_S)
     chat.write("second", nr=2)
     chat.hears("ack")
     site.node.ask("upper", "meanwhile")  # time enough for one that does not wait for the other
+    assert "second" not in [
+        message.text for message in site.node.history(chat.conversation).messages
+    ]
     site.on_loop(found.set)
     chat.answered("FIRST")
     chat.answered("SECOND")

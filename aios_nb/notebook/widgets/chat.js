@@ -62,6 +62,7 @@ class ChatView {
   watch() {
     this.seer = new IntersectionObserver((entries) => {
       this.inSight = entries[entries.length - 1].isIntersecting;
+      this.store.findDraft(); // it is in the page now
       if (this.inSight) this.restoreScroll();
       this.read();
     });
@@ -140,8 +141,7 @@ class ChatView {
       if (event.key.length !== 1 || event.ctrlKey || event.metaKey || event.altKey) return;
       event.preventDefault();
       event.stopPropagation();
-      store.draft += event.key;
-      store.changed("draft");
+      store.write(store.draft + event.key);
     };
     // A key that went down in the old view may come to its letter when that is gone.
     for (const event of CAUGHT) document.addEventListener(event, caught, true);
@@ -346,7 +346,7 @@ class ChatView {
         this.composer.focus();
       }, small),
       button("Discard", () => {
-        this.store.discard(one);
+        this.store.forget(one);
         this.composer.focus();
       }, small));
     return el("article", { class: "aios-msg", "data-mine": true, "data-status": refused ? "failed" : "pending", "aria-label": "you" },

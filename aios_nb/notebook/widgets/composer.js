@@ -345,6 +345,7 @@ class Composer {
   }
 
   attach(files) {
+    if (!files.length || this.chat.isCut()) return;
     for (const file of files) {
       if (this.store.files.size >= FILES_MAX) this.chat.toast(`a message may have ${FILES_MAX} files`, "error");
       else if (file.size > FILE_LIMIT)

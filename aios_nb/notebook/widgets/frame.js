@@ -76,7 +76,7 @@ class Head {
     const cut = this.chat.store.isCutOff();
     this.exporting.firstChild.disabled = cut || !head.conversation;
     this.more.firstChild.disabled = cut;
-    if (!this.renaming && !this.more.isConnected) this.node.replaceChildren(...this.parts());
+    if (!this.renaming && this.more.parentNode !== this.node) this.node.replaceChildren(...this.parts());
   }
 
   parts() {

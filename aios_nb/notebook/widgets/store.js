@@ -57,6 +57,7 @@ class Store {
 
   /** A view goes; most often another one takes its place, with what this one had. */
   leave(view) {
+    this.place();
     this.views.delete(view);
     setTimeout(() => this.views.size || this.release(), KEPT_MS);
   }
@@ -189,6 +190,7 @@ class Store {
     this.acks.clear(); // what was said is said again, and an upload begins anew
     this.sleep(message.problem);
     for (const one of this.pending.values()) if (!one.refused) one.state = "asleep";
+    this.keepDraft();
     this.changed("pending");
     this.on_missed();
   }
@@ -212,7 +214,9 @@ class Store {
     const unheard = [...this.pending.values()].filter((one) => one.refused || !one.said || this.acks.has(one.said));
     for (const one of unheard) this.pending.delete(one.id);
     for (const one of this.pending.values()) one.state = "cut";
-    this.write(together(...unheard.map((one) => one.text), this.draft));
+    const edited = this.isEditing() && this.draft === this.items.get(this.editing).text;
+    this.editing = null; // what is edited can be sent again by nobody: it is text like another
+    this.write(together(...unheard.map((one) => one.text), this.takeAside(), edited ? "" : this.draft));
     this.changed("pending");
   }
 
@@ -230,17 +234,17 @@ class Store {
     return text;
   }
 
-  /** Once: what is typed later into a box that waits for its cell is not ours. */
+  /** Once, when it is known which cell shows it: what is typed later into a box that waits for its cell is not ours. */
   findDraft() {
-    if (this.soughtDraft || !this.head.ready) return;
+    const shown = [...this.views].some((view) => view.root.isConnected);
+    if (this.soughtDraft || !this.heardState || !this.head.ready || !shown) return;
     this.soughtDraft = true;
     if (!this.draft) this.write(takeDraft(this.head, this.place()));
   }
 
   /** The notebook's cell that shows it, or did last. */
   place() {
-    const [view] = this.views;
-    this.cell = view?.root.closest(".jp-Cell") || this.cell;
+    for (const view of this.views) this.cell = view.root.closest(".jp-Cell") || this.cell;
     return this.cell;
   }
 
@@ -248,10 +252,11 @@ class Store {
   keepDraft() {
     if (!this.head) return;
     this.place();
-    const refused = [...this.pending.values()].filter((one) => one.refused).map((one) => one.text);
+    const unsent = [...this.pending.values()].filter((one) => one.refused || one.state === "asleep");
+    const texts = unsent.map((one) => one.text);
     const key = draftKeys(this.head) + this.mark;
-    if (this.keptAs && this.keptAs !== key) keep(this.keptAs, "");
-    keep(key, together(...refused, this.isEditing() ? this.aside : this.draft));
+    if (this.keptAs !== key) keep(this.keptAs, "");
+    keep(key, together(...texts, this.isEditing() ? this.aside : this.draft), this);
     this.keptAs = key;
   }
 
@@ -277,9 +282,9 @@ class Store {
     this.changed("pending");
   }
 
-  /** Nobody wants to send it any more. */
-  discard(one) {
-    this.pending.delete(one.id);
+  /** It is there, or nobody wants to send it any more. */
+  forget({ id }) {
+    this.pending.delete(id);
     this.keepDraft();
     this.changed("pending");
   }
@@ -293,7 +298,10 @@ class Store {
     this.editing = edits ? of : this.editing;
     this.mentioned = { ...this.mentioned, ...mentioned };
     for (const file of one.files) if (file.state && file.state !== "lost") this.files.set(file.id, file);
-    this.write(edits ? one.text : together(one.text, this.draft));
+    if (!edits && this.isEditing()) {
+      this.aside = together(one.text, this.aside); // an edit is of its message alone
+      this.keepDraft();
+    } else this.write(edits ? one.text : together(one.text, this.draft));
     this.changed("pending");
     this.changed("files");
   }
@@ -304,8 +312,7 @@ class Store {
   }
 
   on_taken(message) {
-    this.pending.delete(message.id);
-    this.changed("pending");
+    this.forget(message);
   }
 
   on_unloadable(message) {
@@ -324,9 +331,7 @@ class Store {
   arrived(item) {
     const answer = (one) => one.question && item.who.mine && item.re && one.text === item.text;
     const one = this.pending.get(item.id) || [...this.pending.values()].find(answer);
-    if (!one) return;
-    this.pending.delete(one.id);
-    this.changed("pending");
+    if (one) this.forget(one);
   }
 
   // What is said to Python ---------------------------------------------------------------------
@@ -365,10 +370,10 @@ class Store {
       this.changed("pending");
     };
     one.refused = null;
-    this.keepDraft();
     one.said = this.line.say({ ...one.message, id: one.id }, null, () => one.state === "sending" && set("queued"));
     this.acks.set(one.said, () => set("sending"));
     set("sending");
+    this.keepDraft();
   }
 
   // Files --------------------------------------------------------------------------------------
@@ -457,13 +462,17 @@ class Store {
 // What was typed and not sent --------------------------------------------------------------------
 
 const DRAFTS = "aios-chat-draft";
+/** Who has kept what: of the whole page, each chat's script is loaded by itself. */
+const KEEPERS = (window[Symbol.for(DRAFTS)] ??= new Map());
 
 /** What the keys of a conversation begin with, or of its agent, where none had begun. */
 function draftKeys(head) {
   return `${DRAFTS}:${head.agent.id}:${head.conversation ? `${head.conversation}:` : ""}`;
 }
 
-function keep(key, text) {
+function keep(key, text, store) {
+  if (text) KEEPERS.set(key, store);
+  else KEEPERS.delete(key);
   try {
     if (text) sessionStorage.setItem(key, text);
     else sessionStorage.removeItem(key);
@@ -476,12 +485,11 @@ function keep(key, text) {
 function takeDraft(head, cell) {
   try {
     const ours = draftKeys(head);
-    const elsewhere = (store) => store.views.size || (store.cell !== cell && store.cell?.isConnected);
-    const used = [...STORES.values()].filter(elsewhere).map((store) => store.keptAs);
-    const isOurs = (key) => key.startsWith(ours) && !key.slice(ours.length).includes(":") && !used.includes(key);
+    const isElsewhere = (store) => store && (store.views.size || (store.cell !== cell && store.cell?.isConnected));
+    const isOurs = (key) => key.startsWith(ours) && !key.slice(ours.length).includes(":") && !isElsewhere(KEEPERS.get(key));
     const key = Object.keys(sessionStorage).find(isOurs);
     const text = key ? sessionStorage.getItem(key) : "";
-    if (key) sessionStorage.removeItem(key);
+    if (key) keep(key, "");
     return text;
   } catch {
     return "";

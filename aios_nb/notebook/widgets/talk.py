@@ -198,10 +198,14 @@ class Talk:
 
         ``mentioned``: ids by name, as they were picked from a list. ``agent``: to that one alone.
         """
+        where = self.here.conversation
         async with self._turns:
             if agent is None:
                 mentioned = {**(mentioned or {}), **await self._first_named(text, mentioned or {})}
             with self._in_words():
+                if where not in {None, self.here.conversation}:  # while others had their turn
+                    said = "another conversation was opened meanwhile"
+                    raise UsageError(said, hint="send it again, if it is meant for this one")
                 conversation = await self._ensure()
                 message_id = message_id or new_id("m")
                 if agent is None:
