@@ -18,6 +18,7 @@ DEFAULTS = Path(__file__).with_name("jupyter")
 """Of JupyterLab's settings; what people choose in its Settings comes before them.
 
 Widgets are saved with their notebook: else a chat opened the next day is "model not found".
+No question about news stands over the first notebook, and nothing is fetched from outside.
 """
 
 
