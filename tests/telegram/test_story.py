@@ -115,6 +115,7 @@ async def finds_an_agent_and_reads_as_it_writes(
     await world.until(lambda: "more" in reply.words)
     write(end, None)
     await world.until(lambda: reply.words.endswith("and an end."))
+    await world.until(lambda: marked(reply))  # as it stays; what grows has no styles
     await world.quiet()
     assert [one.id for one in world.sent(ada.chat())[before:]] == [reply.id]
     assert len(reply.versions) >= 3
