@@ -1096,6 +1096,19 @@ def test_what_comes_while_the_print_is_made_is_printed_later(
     asyncio.run(story())
 
 
+def test_a_page_that_says_hello_again_is_still_typed_in() -> None:
+    async def story() -> None:
+        shows: Any = Showing(Print())  # type: ignore[arg-type]
+        shows.heard({"type": "hello", "view": "1"})
+        shows.heard({"type": "calm", "view": "1", "calm": False})
+        shows.heard({"type": "hello", "view": "1"})  # said until it was heard
+        assert shows._typing()
+        shows.heard({"type": "bye", "view": "1"})
+        assert not shows._typing()
+
+    asyncio.run(story())
+
+
 PAGES = """
 from aios_nb.notebook.widgets import showing
 from aios_nb.parts import File

@@ -111,9 +111,10 @@ class Showing:
         self._met = True
         if message["type"] == "calm" and not message.get("calm"):
             self._restless[view] = asyncio.get_running_loop().time()
-        else:
+            return
+        if message["type"] != "hello":  # a view says that more than once: somebody types in it
             self._restless.pop(view, None)
-            self._soon()
+        self._soon()
 
     def _typing(self) -> bool:
         """Whether somebody would be disturbed."""
