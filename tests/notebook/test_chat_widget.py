@@ -654,8 +654,10 @@ def test_an_interrupted_question_is_stopped_and_no_other(
     chat.say("stop")
 
 
-def look_slowly(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, asyncio.Event]:
-    """Who is named is looked for until the second event; the first says that it has begun."""
+def say_to_somebody_looked_for(chat: Window, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Say "zero", then "first" to a name that is looked for until the event is set."""
+    chat.write("zero")
+    chat.answered("ZERO")
     began, found = threading.Event(), asyncio.Event()
     identify = Company.identify
 
@@ -666,18 +668,16 @@ def look_slowly(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, async
 
     monkeypatch.setattr(Talk, "knows", lambda *_: False)  # as of an agent of another node
     monkeypatch.setattr(Company, "identify", slowly)
-    return began, found
+    chat.write("@upper first")
+    assert began.wait(CEILING_S)
+    return found
 
 
 def test_a_message_goes_into_no_conversation_that_was_opened_later(
     open_chat: Open, site: TestSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chat = open_chat()
-    chat.write("zero")
-    chat.answered("ZERO")
-    began, found = look_slowly(monkeypatch)
-    chat.write("@upper first")
-    assert began.wait(CEILING_S)
+    found = say_to_somebody_looked_for(chat, monkeypatch)
     chat.write("second")
     chat.say("new", nr=3)
     chat.hears("ack")
@@ -691,11 +691,7 @@ def test_messages_are_logged_in_the_order_in_which_they_were_sent(
     open_chat: Open, site: TestSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chat = open_chat()
-    chat.write("zero")
-    chat.answered("ZERO")
-    began, found = look_slowly(monkeypatch)
-    chat.write("@upper first")
-    assert began.wait(CEILING_S)
+    found = say_to_somebody_looked_for(chat, monkeypatch)
     chat.write("second", nr=2)
     chat.hears("ack")
     site.node.ask("upper", "meanwhile")  # time enough for one that does not wait for the other
