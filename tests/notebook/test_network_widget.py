@@ -214,7 +214,7 @@ class Page(NetworkView):
             self.heard.append(message)
 
     def say(self, **message: Any) -> None:
-        self._heard(self, {"page": "p", **message}, [])
+        self._heard(self, {"view": "p", **message}, [])
 
     def await_(self, kind: str, holds: Callable[[Any], Any] = lambda _: True) -> dict[str, Any]:
         """The next message of this kind for which that holds."""
@@ -330,15 +330,15 @@ def test_the_node_is_only_asked_while_somebody_looks(start, views):
         assert (len(asked), len(view.heard)) == before
 
     assert asked == []
-    view.say(type="hello", page="one")
-    view.say(type="hello", page="two")
+    view.say(type="hello", view="one")
+    view.say(type="hello", view="two")
     view.until(lambda: asked.count("node.peers") > 4)
-    view.say(type="visible", page="one", visible=False)
+    view.say(type="visible", view="one", visible=False)
     seen = len(asked)
     view.until(lambda: len(asked) > seen + 4)
-    still(lambda: view.say(type="bye", page="two"))
+    still(lambda: view.say(type="bye", view="two"))
 
-    view.say(type="visible", page="one", visible=True)
+    view.say(type="visible", view="one", visible=True)
     seen = len(asked)
     view.until(lambda: len(asked) > seen + 4)
 

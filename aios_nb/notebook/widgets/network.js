@@ -10,7 +10,7 @@ class Network {
   constructor(model) {
     this.model = model;
     this.line = lineOf(model);
-    this.page = Math.random().toString(36).slice(2);
+    this.uid = Math.random().toString(36).slice(2);
     this.rows = new Map();
     this.own = null;
     this.mode = "links";
@@ -56,7 +56,7 @@ class Network {
   }
 
   hello() {
-    this.line.say({ type: "hello", page: this.page, visible: this.seen }, undefined, () => this.waitForKernel());
+    this.line.say({ type: "hello", view: this.uid, visible: this.seen }, undefined, () => this.waitForKernel());
   }
 
   waitForKernel() {
@@ -64,7 +64,7 @@ class Network {
   }
 
   watch() {
-    const changed = () => this.line.say({ type: "visible", page: this.page, visible: this.seen });
+    const changed = () => this.line.say({ type: "visible", view: this.uid, visible: this.seen });
     document.addEventListener("visibilitychange", changed);
     const eye = new IntersectionObserver((entries) => {
       const inView = entries[entries.length - 1].isIntersecting;
@@ -75,7 +75,7 @@ class Network {
     eye.observe(this.root);
     const ruler = new ResizeObserver(() => this.measure());
     ruler.observe(this.main);
-    const here = setInterval(() => this.seen && this.line.say({ type: "here", page: this.page }), HERE_EVERY_MS);
+    const here = setInterval(() => this.seen && this.line.say({ type: "here", view: this.uid }), HERE_EVERY_MS);
     const stale = setInterval(() => this.seen && this.live && Date.now() - this.heardAt > STALE_AFTER_MS && this.fade(), 2000);
     this.stops.push(() => {
       document.removeEventListener("visibilitychange", changed);
@@ -87,7 +87,7 @@ class Network {
   }
 
   leave() {
-    this.line.say({ type: "bye", page: this.page });
+    this.line.say({ type: "bye", view: this.uid });
     for (const stop of this.stops) stop();
   }
 

@@ -68,13 +68,13 @@ class NetworkView(Panel):
     # What the page says --------------------------------------------------------------------------
 
     async def receive(self, message: Message, _: Sequence[bytes]) -> None:
-        kind, page = message.get("type"), str(message.get("page", ""))
+        kind, view = message.get("type"), str(message.get("view", ""))
         if kind in {"hello", "visible", "here"}:
             await self._looked_at(
-                page, whole=kind != "here", seen=bool(message.get("visible", True))
+                view, whole=kind != "here", seen=bool(message.get("visible", True))
             )
         elif kind == "bye":
-            self._pages.pop(page, None)
+            self._pages.pop(view, None)
         elif kind == "details":
             await self._tell_details(str(message.get("node", "")))
         elif kind == "rule":
@@ -84,11 +84,11 @@ class NetworkView(Panel):
         """Pages that were told that the node is away may ask again."""
         self.tell({"type": "online"})
 
-    async def _looked_at(self, page: str, *, whole: bool, seen: bool) -> None:
+    async def _looked_at(self, view: str, *, whole: bool, seen: bool) -> None:
         if not seen:
-            self._pages.pop(page, None)
+            self._pages.pop(view, None)
             return
-        self._pages[page] = time.monotonic()
+        self._pages[view] = time.monotonic()
         if whole:
             await self._look(whole=True)
         following = self._following

@@ -97,6 +97,7 @@ class Panel(anywidget.AnyWidget):
         self._leave: Callable[[], None] = lambda: None
         self.audience = Audience()
         self.resting = False
+        self.closed = False
         self.inside = False
         """Shown in another panel, which says when it rests."""
         self._switching = threading.Lock()
@@ -206,7 +207,7 @@ class Panel(anywidget.AnyWidget):
     def wake(self) -> None:
         """Somebody looks again."""
         with self._switching:
-            if self.resting:
+            if self.resting and not self.closed:
                 self.resting = False
                 self._leave = self.host.subscribe(self._host_changed)
                 if not self.inside:
@@ -217,7 +218,8 @@ class Panel(anywidget.AnyWidget):
     # Plumbing ----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Stop listening, and leave the page. A second call does nothing."""
+        """Stop listening, and leave the page, for good. A second call does nothing."""
+        self.closed = True  # what was handed to the node's loop before is not begun there
         self._stop()
         super().close()
 
@@ -236,7 +238,7 @@ class Panel(anywidget.AnyWidget):
         """On the kernel's thread, or one of its shells'."""
         if not isinstance(content, dict):
             return
-        kind, view = content.get("type"), str(content.get("view") or content.get("page") or "")
+        kind, view = content.get("type"), str(content.get("view") or "")
         if kind == "hello":
             self.audience.came(view)
         if kind not in _ASIDE:
@@ -267,8 +269,8 @@ class Panel(anywidget.AnyWidget):
             self.tell_now({"type": "offline", "problem": self.host.problem()})
 
     async def _received(self, content: dict[str, Any], buffers: Sequence[bytes]) -> None:
-        if self.resting and content.get("type") in {"hello", *_ASIDE}:  # since it was handed over
-            return
+        if self.closed or (self.resting and content.get("type") in {"hello", *_ASIDE}):
+            return  # since it was handed over
         if "nr" in content:
             self.tell({"type": "ack", "nr": content["nr"]})
         await self.receive(content, buffers)
@@ -281,7 +283,7 @@ class Panel(anywidget.AnyWidget):
             self._hand_over(site, lambda: self._attached(site))
 
     async def _attached(self, site: Site) -> None:
-        if not self.resting:
+        if not (self.resting or self.closed):
             await self.attached(site)
 
     async def _guarded(self, job: Coroutine[Any, Any, Any]) -> None:
