@@ -100,7 +100,8 @@ class Window(AgentChat):
     def write(self, text: str, **fields: Any) -> str:
         """Send a message as a page does; its id."""
         message_id = fields.pop("id", None) or f"m{self.tag}-{next(self.ids)}"
-        self.say("send", id=message_id, text=text, **fields)
+        place = fields.pop("place", self.page.head.get("place"))
+        self.say("send", id=message_id, text=text, place=place, **fields)
         return message_id
 
     def until(self, holds: Callable[[Page], Any]) -> Any:
@@ -512,6 +513,7 @@ def test_agents_of_another_node_are_brought_in(open_chat: Open, make_site: Make)
 def test_an_agent_that_asks_back_is_answered(open_chat: Open) -> None:
     chat = open_chat("asker")
     chat.write("hi")
+    assert chat.hears("taken")["id"] == "m-1"
     asks = chat.item(kind="asks", text="Your name?")
     writing = chat.item(status="asks")
     assert chat.until(lambda page: page.head.get("asks")) == {
@@ -604,14 +606,30 @@ def test_python_speaks_in_the_same_conversation(open_chat: Open, site: TestSite)
 def test_a_chat_whose_opening_is_interrupted_follows_nothing(
     site: TestSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    began: list[AgentChat] = []
+    goes_on = threading.Event()
+
+    class Interrupted(AgentChat):
+        def begin(self) -> None:
+            began.append(self)
+            site.node.loop.loop.call_soon_threadsafe(goes_on.wait, CEILING_S)
+            super().begin()  # what follows is behind it
+
     def interrupted(_: Any) -> Any:
         raise KeyboardInterrupt
 
     host = Switch(site.node)
-    monkeypatch.setattr(site.node, "run", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        AgentChat(host, "upper")
+    with monkeypatch.context() as patch:
+        patch.setattr(site.node, "run", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            Interrupted(host, "upper")
+    goes_on.set()
+    site.on_loop(lambda: None)  # behind all that was handed over
     assert host.told == []
+    assert began[0].talk is None
+    began[0].shown()
+    site.on_loop(lambda: None)
+    assert began[0].talk is None  # for good
 
 
 def test_stopping_a_wait_for_an_answer_is_one_line(
@@ -679,11 +697,50 @@ def test_a_message_goes_into_no_conversation_that_was_opened_later(
     chat = open_chat()
     found = say_to_somebody_looked_for(chat, monkeypatch)
     chat.write("second")
-    chat.say("new", nr=3)
-    chat.hears("ack")
+    chat.attach("f-1", "begun.png", last=False)
+    place = chat.page.head["place"]
+    chat.write("with a file", files=["f-1"])
+    chat.say("new")
+    chat.until(lambda page: page.head["place"] != place)
+    chat.say("upload", b"end", id="f-1", name="begun.png", mime="", offset=len(PNG), last=True)
+    chat.write("late", place=place)  # the page had not heard of it
     site.on_loop(found.set)
-    for _ in range(2):
+    for _ in range(4):
         assert "another conversation was opened" in chat.hears("refused")["text"]
+
+    # One that had not begun is another one, too.
+    site.node.ask("spell", "an old one")
+    old = site.call("chat.list")["conversations"][0]["conversation"]
+    found.clear()
+    chat.write("@upper first")
+    chat.say("open", conversation=old)
+    chat.until(lambda page: page.head["conversation"] == old)
+    site.on_loop(found.set)
+    assert "another conversation was opened" in chat.hears("refused")["text"]
+    assert len(site.call("chat.list")["conversations"]) == 2
+    assert [row["text"] for row in site.history(old)][:1] == ["an old one"]
+    assert len(site.history(old)) == 2
+
+
+def test_what_was_sent_right_before_another_conversation_was_opened_is_taken(
+    open_chat: Open, site: TestSite
+) -> None:
+    chat = open_chat()
+    chat.write("one")
+    chat.answered("ONE")
+    assert chat.hears("taken")["id"] == "m-1"
+    kept = chat.conversation
+
+    def both() -> None:  # as when both waited for a busy kernel
+        chat.write("two")
+        chat.say("new")
+
+    site.on_loop(both)
+    chat.until(lambda page: page.head["conversation"] is None)
+    assert chat.hears("taken")["id"] == "m-2"
+    assert "two" in [row["text"] for row in site.history(kept)]
+    chat.write("two", id="m-2", place=0)  # a page with a gap in what it heard
+    assert "another conversation was opened" in chat.hears("refused")["text"]
     assert len(site.call("chat.list")["conversations"]) == 1
 
 
@@ -692,19 +749,16 @@ def test_messages_are_logged_in_the_order_in_which_they_were_sent(
 ) -> None:
     chat = open_chat()
     found = say_to_somebody_looked_for(chat, monkeypatch)
-    chat.write("second", nr=2)
-    chat.hears("ack")
-    site.node.ask("upper", "meanwhile")  # time enough for one that does not wait for the other
-    assert "second" not in [
-        message.text for message in site.node.history(chat.conversation).messages
-    ]
+    chat.write("second")
+    chat.write("third", nr=3)
+    chat.hears("ack")  # it came, and those before it
     site.on_loop(found.set)
     chat.answered("FIRST")
-    chat.answered("SECOND")
+    chat.answered("THIRD")
     said = [
         row["text"] for row in site.history(chat.conversation) if row["sender"]["type"] != "agent"
     ]
-    assert said == ["zero", "first", "second"]
+    assert said == ["zero", "first", "second", "third"]
 
 
 # Files and data -------------------------------------------------------------------------------
@@ -848,7 +902,7 @@ def test_of_two_that_are_opened_the_last_one_stays(open_chat: Open, site: TestSi
     found = []
     for text in ("one", "two"):
         chat.say("new")
-        chat.write(text)
+        chat.write(text, place=None)  # as a page that shows the other one still
         chat.answered(text.upper())
         found.append(chat.conversation)
     assert chat.talk is not None

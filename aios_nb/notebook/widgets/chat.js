@@ -346,7 +346,7 @@ class ChatView {
         this.composer.focus();
       }, small),
       button("Discard", () => {
-        this.store.forget(one);
+        this.store.forget(one.id);
         this.composer.focus();
       }, small));
     return el("article", { class: "aios-msg", "data-mine": true, "data-status": refused ? "failed" : "pending", "aria-label": "you" },
@@ -533,4 +533,11 @@ function render({ model, el: root }) {
   return () => view.leave();
 }
 
-export default { render };
+/** A model is there, long before a view of it may be drawn. */
+function initialize({ model }) {
+  const name = model.get("line");
+  CHATS.add(name);
+  model.on("comm_live_update", () => CHATS.delete(name));
+}
+
+export default { initialize, render };

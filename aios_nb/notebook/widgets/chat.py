@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,7 @@ class AgentChat(Panel):
         self._agent = agent
         self._conversation = conversation
         self._new = new
+        self._place = 0
         self.talk: Talk | None = None
         """The conversation as it is shown; None while there is no node. On the node's loop."""
         self._told_head = b""
@@ -194,6 +195,7 @@ class AgentChat(Panel):
         if talk is not None:  # its tasks went with the node's loop
             self._agent = talk.wanted
             self._conversation, self._new = talk.stands()
+            self._place = talk.place
         super().detached(problem)
 
     def _talk_on(self, site: Site) -> Talk:
@@ -204,6 +206,7 @@ class AgentChat(Panel):
                 self._agent,
                 conversation=self._conversation,
                 new=self._new,
+                place=self._place,
                 changed=self._changed,
             )
             self._told_head = b""
@@ -244,10 +247,10 @@ class AgentChat(Panel):
 
     def _state(self, talk: Talk) -> dict[str, Any]:
         """Everything, for a page that knows nothing."""
-        talk.here.turned = False
         head = talk.head()
-        self._told_head = msgspec.json.encode(head)
         items = [as_plain(item) for item in talk.here.transcript.whole()]
+        self._told_head = msgspec.json.encode(head)
+        talk.here.turned = False  # last: what cannot be told is tried again
         return {"type": "state", "head": head, "items": items}
 
     # What a page shows that cannot ask -----------------------------------------------------------
@@ -310,21 +313,26 @@ class AgentChat(Panel):
         talk = self.talk
         super().rested()
         self._showing.close()
-        self._end(talk)
+        if talk is not None:
+            self._on_loop(lambda: _end(talk))
 
     def close(self) -> None:
-        self._showing.close()
-        talk, self.talk = self.talk, None
-        self._end(talk)
         super().close()
+        self._showing.close()
+        self._on_loop(self._closed)
 
-    def _end(self, talk: Talk | None) -> None:
+    async def _closed(self) -> None:
+        """Behind an ``attached`` that came first: nothing else can make another one."""
+        talk, self.talk = self.talk, None
+        if talk is not None:
+            await _end(talk)
+
+    def _on_loop(self, make: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         site = self.host.site()
-        if talk is None or site is None:
-            return
+        if site is not None:
+            self._hand_over(site, make, self._deeds)
 
-        async def end() -> None:
-            if not talk.speakers:  # else the last of them does it
-                await talk.close()
 
-        self._hand_over(site, end, self._deeds)
+async def _end(talk: Talk) -> None:
+    if not talk.speakers:  # else the last of them does it
+        await talk.close()

@@ -97,7 +97,7 @@ class Line {
     if (message.type === "hello") {
       this.hello = message;
       this.greet(nr, GREET_AGAIN_MS);
-    } else if (message.type === "bye") this.greeting = null; // who goes greets no more
+    } else if (message.type === "bye" && message.view === this.hello?.view) this.greeting = null; // who goes greets no more
     if (queued) this.waiting.set(nr, setTimeout(queued, QUEUED_AFTER_MS));
     this.send(nr, message, buffers);
     return nr;

@@ -108,7 +108,7 @@ class Composer {
     const whom = to.length ? ` to ${to.join(" and ")}` : "";
     if (editing) this.setBar(`Edit and send again${whom}. What was said stays, marked.`, "Cancel", () => this.endEdit());
     else if (asks) this.setBar(`${asks.who} waits for your answer.`, "Say something else", () => {
-      store.ignored = asks.question;
+      store.ignored = this.asks?.question;
       store.changed("head");
     });
     else this.bar.hidden = true;

@@ -100,7 +100,7 @@ class Head {
   entries() {
     const { conversation, title } = this.chat.store.head;
     const always = [
-      ["New conversation", () => this.say({ type: "new" })],
+      ["New conversation", () => this.chat.store.begin()],
       ["Conversations…", () => this.say({ type: "chats" })],
     ];
     if (!conversation) return always;

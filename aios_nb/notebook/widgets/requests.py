@@ -73,6 +73,8 @@ class Requests:
     # Saying something --------------------------------------------------------------------------
 
     async def on_send(self, talk: Talk, message: Message) -> None:
+        place = _place(message, talk)
+
         async def send() -> None:
             # Outside of the talk's order: a file of a page that was closed may never come.
             uploads = self._uploads_to(talk.client)
@@ -82,25 +84,37 @@ class Requests:
                 message_id=str(message["id"]),
                 files=files,
                 mentioned=dict(message.get("mentioned") or {}),
+                place=place,
             )
+            self._taken(message)
 
         await self._refusing("refused", message, send())
 
     async def on_again(self, talk: Talk, message: Message) -> None:
         text = message.get("text")
-        again = talk.again(
-            str(message["of"]),
-            message_id=str(message["id"]),
-            text=None if text is None else str(text),
-        )
-        await self._refusing("refused", message, again)
+
+        async def again() -> None:
+            await talk.again(
+                str(message["of"]),
+                message_id=str(message["id"]),
+                text=None if text is None else str(text),
+                mentioned=dict(message.get("mentioned") or {}),
+                place=_place(message, talk),
+            )
+            self._taken(message)
+
+        await self._refusing("refused", message, again())
 
     async def on_answer(self, talk: Talk, message: Message) -> None:
         async def answer() -> None:
             await talk.answer(str(message["reply"]), str(message["question"]), str(message["text"]))
-            self._page.tell({"type": "taken", "id": message["id"]})
+            self._taken(message)
 
         await self._refusing("refused", message, answer())
+
+    def _taken(self, message: Message) -> None:
+        """It is in the log, though perhaps not in the one that is shown now."""
+        self._page.tell({"type": "taken", "id": message["id"]})
 
     async def on_stop(self, talk: Talk, _: Message) -> None:
         await talk.stop()
@@ -175,3 +189,9 @@ class Requests:
         for offset in range(0, len(content) or 1, CHUNK_BYTES):
             self._page.tell({**about, "offset": offset}, content[offset : offset + CHUNK_BYTES])
             await asyncio.sleep(PAUSE_S)
+
+
+def _place(message: Message, talk: Talk) -> int:
+    """Where it was written; a page that has just begun a new one cannot know how it counts."""
+    place = message.get("place")
+    return place if isinstance(place, int) else talk.place

@@ -9,8 +9,10 @@ const YOURS = "#5b6b7b";
 const COLOURS = ["#1976d2", "#2e7d4f", "#8e5bb5", "#b0521b", "#00798a", "#a8385d", "#5d6b2f", "#4a5aa8"];
 
 class Store {
-  constructor(line, saved) {
+  constructor(line, name, saved) {
     this.line = line;
+    /** Of the line: stays the same when the page is loaded again. */
+    this.name = name;
     this.views = new Set();
     this.head = null;
     /** The one that was read last; undefined before the first. */
@@ -26,7 +28,6 @@ class Store {
     this.draft = "";
     /** What was being written when an earlier message was taken up to be edited. */
     this.aside = "";
-    this.mark = Math.random().toString(36).slice(2);
     this.keptAs = "";
     this.cell = null;
     this.mentioned = {};
@@ -35,6 +36,7 @@ class Store {
     this.files = new Map();
     this.editing = null;
     this.ignored = null;
+    this.beginning = false;
     this.soughtDraft = false;
     // Where somebody is reading.
     this.scroll = null;
@@ -57,7 +59,7 @@ class Store {
 
   /** A view goes; most often another one takes its place, with what this one had. */
   leave(view) {
-    this.place();
+    this.noteCell();
     this.views.delete(view);
     setTimeout(() => this.views.size || this.release(), KEPT_MS);
   }
@@ -132,8 +134,11 @@ class Store {
   }
 
   take(state) {
+    if (state.head.place !== this.head?.place) this.beginning = false;
     this.head = state.head;
     this.items = new Map(state.items.map((item) => [item.id, item]));
+    for (const one of this.pending.values()) if (one.taken && !this.isFor(one)) this.forget(one.id);
+    this.findOwnDraft();
     if (this.head.ready) this.turnTo(this.head.conversation); // before that it is empty, and the same one may follow
     for (const item of state.items) this.arrived(item);
   }
@@ -150,6 +155,7 @@ class Store {
     this.scroll = null;
     this.unread.clear();
     this.divider = null;
+    this.keepDraft(); // what is in the box stays in it
   }
 
   on_state(message) {
@@ -197,7 +203,7 @@ class Store {
 
   /** What became of what was said, and pieces of files, may be lost: with the state that follows all is said again. */
   on_missed() {
-    for (const one of this.pending.values()) if (!one.refused) one.said = 0;
+    for (const one of this.pending.values()) if (!one.refused && !one.taken) one.said = 0;
     for (const file of this.chips()) file.unsure = file.state === "loading";
     for (const want of this.wanted.values()) want.lost = !want.blob;
   }
@@ -214,9 +220,10 @@ class Store {
     const unheard = [...this.pending.values()].filter((one) => one.refused || !one.said || this.acks.has(one.said));
     for (const one of unheard) this.pending.delete(one.id);
     for (const one of this.pending.values()) one.state = "cut";
-    const edited = this.isEditing() && this.draft === this.items.get(this.editing).text;
+    const written = this.written();
     this.editing = null; // what is edited can be sent again by nobody: it is text like another
-    this.write(together(...unheard.map((one) => one.text), this.takeAside(), edited ? "" : this.draft));
+    this.aside = "";
+    this.write(together(...unheard.map((one) => one.text), written));
     this.changed("pending");
   }
 
@@ -227,6 +234,12 @@ class Store {
     this.changed("draft");
   }
 
+  /** All that somebody wrote and did not send. */
+  written() {
+    const untouched = this.isEditing() && this.draft === this.items.get(this.editing).text;
+    return together(this.aside, untouched ? "" : this.draft);
+  }
+
   /** What is written here ends: what was put aside for it comes back. */
   takeAside() {
     const text = this.aside;
@@ -234,29 +247,44 @@ class Store {
     return text;
   }
 
+  /** What was in this box before the page was loaded again. */
+  findOwnDraft() {
+    const key = draftKeys(this.head) + this.name;
+    if (!KEEPERS.has(key)) this.takeOver(key);
+  }
+
   /** Once, when it is known which cell shows it: what is typed later into a box that waits for its cell is not ours. */
   findDraft() {
     const shown = [...this.views].some((view) => view.root.isConnected);
     if (this.soughtDraft || !this.heardState || !this.head.ready || !shown) return;
     this.soughtDraft = true;
-    if (!this.draft) this.write(takeDraft(this.head, this.place()));
+    this.noteCell();
+    const key = leftDraft(this.head, this.cell);
+    if (key && !this.draft) this.takeOver(key);
+  }
+
+  /** What was kept under this key is in this box now. */
+  takeOver(key) {
+    const text = kept(key);
+    if (!text) return;
+    keep(key, "");
+    this.write(together(text, this.draft));
   }
 
   /** The notebook's cell that shows it, or did last. */
-  place() {
+  noteCell() {
     for (const view of this.views) this.cell = view.root.closest(".jp-Cell") || this.cell;
-    return this.cell;
   }
 
   /** A cell that is run again and a page that is loaded again have another store: what was not sent is left for it. */
   keepDraft() {
     if (!this.head) return;
-    this.place();
+    this.noteCell();
     const unsent = [...this.pending.values()].filter((one) => one.refused || one.state === "asleep");
     const texts = unsent.map((one) => one.text);
-    const key = draftKeys(this.head) + this.mark;
-    if (this.keptAs !== key) keep(this.keptAs, "");
-    keep(key, together(...texts, this.isEditing() ? this.aside : this.draft), this);
+    const key = draftKeys(this.head) + this.name;
+    if (this.keptAs && this.keptAs !== key) keep(this.keptAs, "");
+    keep(key, together(...texts, this.written()), this);
     this.keptAs = key;
   }
 
@@ -282,8 +310,13 @@ class Store {
     this.changed("pending");
   }
 
+  /** Whether it was written where the chat is now. */
+  isFor({ message: { place } }) {
+    return place === undefined || place === this.head.place;
+  }
+
   /** It is there, or nobody wants to send it any more. */
-  forget({ id }) {
+  forget(id) {
     this.pending.delete(id);
     this.keepDraft();
     this.changed("pending");
@@ -311,8 +344,12 @@ class Store {
     this.changed("names");
   }
 
-  on_taken(message) {
-    this.forget(message);
+  /** It is in a log. In the one that is shown here it stands in a moment. */
+  on_taken({ id }) {
+    const one = this.pending.get(id);
+    if (!one) return;
+    one.taken = true;
+    if (one.question || !this.isFor(one)) this.forget(id);
   }
 
   on_unloadable(message) {
@@ -331,10 +368,16 @@ class Store {
   arrived(item) {
     const answer = (one) => one.question && item.who.mine && item.re && one.text === item.text;
     const one = this.pending.get(item.id) || [...this.pending.values()].find(answer);
-    if (one) this.forget(one);
+    if (one) this.forget(one.id);
   }
 
   // What is said to Python ---------------------------------------------------------------------
+
+  /** A new conversation; what is sent from now on is for that one, though the page may still show another. */
+  begin() {
+    this.beginning = true;
+    this.line.say({ type: "new" });
+  }
 
   send(text) {
     const files = [...this.files.values()];
@@ -348,7 +391,8 @@ class Store {
   again(of, text) {
     const item = this.items.get(of);
     const request = item.who.mine ? item : this.items.get(item.re);
-    const message = { type: "again", of, ...(text === undefined ? {} : { text }) };
+    const message = { type: "again", of, ...(text === undefined ? {} : { text, mentioned: this.mentioned }) };
+    if (text !== undefined) this.mentioned = {};
     this.push({ text: text ?? request?.text ?? "", files: request?.files || [], message });
   }
 
@@ -359,6 +403,7 @@ class Store {
   push(one) {
     const chance = [...crypto.getRandomValues(new Uint8Array(8))];
     one.id = `m${Date.now().toString(16)}${chance.map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+    if (!this.beginning) one.message.place = this.head?.place;
     this.pending.set(one.id, one);
     this.sayAgain(one);
   }
@@ -465,34 +510,46 @@ const DRAFTS = "aios-chat-draft";
 /** Who has kept what: of the whole page, each chat's script is loaded by itself. */
 const KEEPERS = (window[Symbol.for(DRAFTS)] ??= new Map());
 
+/** The names of all chats of the page, seen or not; each says so when it is made. */
+const CHATS = (window[Symbol.for(`${DRAFTS}:chats`)] ??= new Set());
+
 /** What the keys of a conversation begin with, or of its agent, where none had begun. */
 function draftKeys(head) {
-  return `${DRAFTS}:${head.agent.id}:${head.conversation ? `${head.conversation}:` : ""}`;
+  return `${DRAFTS}:${head.home}:${head.agent.id}:${head.conversation ? `${head.conversation}:` : ""}`;
 }
 
 function keep(key, text, store) {
   if (text) KEEPERS.set(key, store);
   else KEEPERS.delete(key);
   try {
+    sessionStorage.removeItem(key); // if there is no room, nothing older stays in its place
     if (text) sessionStorage.setItem(key, text);
-    else sessionStorage.removeItem(key);
   } catch {
     // No storage here: the text is in the box as long as the box is there.
   }
 }
 
-/** What was kept for this conversation, and is in no box of another cell; one that has not begun takes what was meant for its agent. */
-function takeDraft(head, cell) {
+function kept(key) {
   try {
-    const ours = draftKeys(head);
-    const isElsewhere = (store) => store && (store.views.size || (store.cell !== cell && store.cell?.isConnected));
-    const isOurs = (key) => key.startsWith(ours) && !key.slice(ours.length).includes(":") && !isElsewhere(KEEPERS.get(key));
-    const key = Object.keys(sessionStorage).find(isOurs);
-    const text = key ? sessionStorage.getItem(key) : "";
-    if (key) keep(key, "");
-    return text;
+    return sessionStorage.getItem(key) || "";
   } catch {
     return "";
+  }
+}
+
+/** The key of what was kept for this conversation, and is in no box of another cell; one that has not begun takes what was meant for its agent. */
+function leftDraft(head, cell) {
+  const ours = draftKeys(head);
+  const isElsewhere = (key) => {
+    const store = KEEPERS.get(key);
+    if (!store) return CHATS.has(key.slice(ours.length)); // its view has not been drawn yet
+    return store.views.size || (store.cell !== cell && store.cell?.isConnected);
+  };
+  const isOurs = (key) => key.startsWith(ours) && !key.slice(ours.length).includes(":") && !isElsewhere(key);
+  try {
+    return Object.keys(sessionStorage).find(isOurs);
+  } catch {
+    return undefined;
   }
 }
 
@@ -505,6 +562,6 @@ const STORES = new Map();
 
 function storeOf(line, model) {
   const name = model.get("line");
-  if (!STORES.has(name)) STORES.set(name, new Store(line, model.get("saved")));
+  if (!STORES.has(name)) STORES.set(name, new Store(line, name, model.get("saved")));
   return STORES.get(name);
 }

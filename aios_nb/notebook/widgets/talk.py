@@ -46,6 +46,7 @@ class Talk:
         *,
         conversation: str | None = None,
         new: bool = False,
+        place: int = 0,
         changed: Callable[[], None] = lambda: None,
     ) -> None:
         self.client = client
@@ -60,9 +61,11 @@ class Talk:
         self.ready = asyncio.Event()
         self._conversation = conversation
         self._new = new
+        self.place = place
+        """Counts where a person has turned to: what was written elsewhere is not for here."""
         self._opening = asyncio.Lock()
         self._turns = asyncio.Lock()
-        """It is logged in the order in which it was said, even if somebody had to be looked for."""
+        """What comes is logged in that order, even if somebody has to be looked for."""
         self._errands = Errands()
         self.speakers = 0
         """Who says something right now, and needs it until that is done."""
@@ -173,11 +176,13 @@ class Talk:
     async def open(self, conversation: str) -> None:
         """Turn to another conversation."""
         await self._enter(conversation)
+        self.place += 1
         await self._learn()
 
     async def fresh(self) -> None:
         """A new conversation with the same agent; it begins with the first message."""
         self._new = True
+        self.place += 1
         self.here.leave()
         if not self.agent:
             await self._find()
@@ -192,21 +197,22 @@ class Talk:
         files: Sequence[Mapping[str, Any]] = (),
         mentioned: Mapping[str, str] | None = None,
         agent: str | None = None,
+        place: int | None = None,
         deadline_s: float = DEADLINE_S,
     ) -> list[dict[str, str]]:
         """Say it to the agents it names, else to the default one; gives the ids of their replies.
 
         ``mentioned``: ids by name, as they were picked from a list. ``agent``: to that one alone.
+        ``place``: where it was written, if that was not just now.
         """
-        where = self.here.conversation
+        place = self.place if place is None else place
         async with self._turns:
             if agent is None:
                 mentioned = {**(mentioned or {}), **await self._first_named(text, mentioned or {})}
             with self._in_words():
-                if where not in {None, self.here.conversation}:  # while others had their turn
-                    said = "another conversation was opened meanwhile"
-                    raise UsageError(said, hint="send it again, if it is meant for this one")
+                self._check_is_at(place)  # others had their turn
                 conversation = await self._ensure()
+                self._check_is_at(place)
                 message_id = message_id or new_id("m")
                 if agent is None:
                     agent, text = await self._addressee(conversation, text, mentioned or {})
@@ -230,6 +236,11 @@ class Talk:
                 for reply in replies:
                     self.here.listen(message_id, reply["agent"], reply["reply_id"])
             return [{**reply, "message_id": message_id} for reply in replies]
+
+    def _check_is_at(self, place: int) -> None:
+        if place != self.place:
+            said = "another conversation was opened meanwhile"
+            raise UsageError(said, hint="send it again, if it is meant for this one")
 
     async def _given(self, agent: str | None, given: dict[str, Any]) -> list[dict[str, str]]:
         """To that agent, or to those whom the text names: who replies, and under which id."""
@@ -321,7 +332,13 @@ class Talk:
         return ours[0] if ours else known[0] if known else None
 
     async def again(
-        self, item_id: str, *, message_id: str | None = None, text: str | None = None
+        self,
+        item_id: str,
+        *,
+        message_id: str | None = None,
+        text: str | None = None,
+        mentioned: Mapping[str, str] | None = None,
+        place: int | None = None,
     ) -> list[dict[str, str]]:
         """Send a message once more, in the same words or others; the first one is marked.
 
@@ -345,7 +362,9 @@ class Talk:
             request["text"] if text is None else text,
             message_id=message_id,
             files=request["files"],
+            mentioned=mentioned,
             agent=agent,
+            place=place,
         )
         await self.client.call(
             "chat.react",
@@ -440,7 +459,9 @@ class Talk:
                 "examples": [one_line(one) for one in card.get("examples", ())][:EXAMPLES_MAX],
             },
             "also": [one.partition("@")[0] for one in self.members() if one != self.agent],
+            "home": self.client.node_id,
             "conversation": here.conversation,
+            "place": self.place,
             "title": one_line(here.title),
             "earlier": here.has_earlier,
             "busy": [writing.item.who.name for writing in here.transcript.writing.values()],
