@@ -166,6 +166,9 @@ def test_a_conversation_of_one_message_says_it_once():
     assert page("add one and two", "add one\nand two").count("add one") == 1
     assert page("a long beginn…", "a long beginning and more").count("a long") == 1
     assert "and the end" in page("the beginning", "and the end")
+    assert "Apples" in page("A", "Apples").partition("<b>A</b>")[2]
+    assert "no title" in page("", "no title")
+    assert page("titled", "").count("<br>") == page("titled", "titled").count("<br>")
 
 
 def test_a_face_that_fails_leaves_pythons_own(monkeypatch: pytest.MonkeyPatch):

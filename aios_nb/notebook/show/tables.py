@@ -153,11 +153,16 @@ def _chat_cells(row: ChatRow) -> Sequence[str]:
     by = _by(row)
     opened = "" if by == "you" else f" {dim(f'opened by {by}')}"
     title = f"<b>{esc(row.title[:80] or row.conversation)}</b>{opened}"
-    is_title = " ".join(row.last.split()).startswith(row.title.removesuffix("…"))
-    last = "" if is_title else f"<br>{dim(gist(row.last)[:120])}"
+    last = f"<br>{dim(gist(row.last)[:120])}" if row.last and not _is_title(row) else ""
     name = f"{title}{last}<br>{page.mono(row.conversation)}"
     used = page.keep(dim(moment(row.updated_at)))
     return page.free(name), esc(_with(row)), str(row.messages), used
+
+
+def _is_title(row: ChatRow) -> bool:
+    """Whether its last words stand above it: a question that was not answered."""
+    last, title = " ".join(row.last.split()), row.title
+    return last.startswith(title[:-1]) if title.endswith("…") else last == title
 
 
 def _with(row: ChatRow) -> str:
