@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aios_nb.errors import TooLarge
+from aios_nb.errors import TooLarge, UsageError
 from aios_nb.notebook.widgets import uploads
 from aios_nb.notebook.widgets.uploads import Uploads
 
@@ -66,5 +66,36 @@ def test_a_piece_that_is_said_again_is_taken_once():
         await putting
         await files.take(last, [b"end"])  # and when it is there
         assert (await files.done("one"))["size"] == len(b"begin end")
+
+    asyncio.run(scenario())
+
+
+def test_the_rest_of_a_file_whose_beginning_is_gone_is_not_taken_for_all_of_it():
+    async def scenario() -> None:
+        files = Uploads(Node(), {})  # of a node that was started again meanwhile
+        with pytest.raises(UsageError, match="did not arrive whole"):
+            await files.take(piece("one", len(MB), last=True), [b"end"])
+        with pytest.raises(UsageError, match="did not arrive whole"):
+            await files.done("one")
+
+        await files.take(piece("two"), [b"all "])
+        await files.take(piece("two", len(b"all "), last=True), [b"of it"])
+        again = Uploads(Node(), files.there)
+        await again.take(piece("two", len(b"all "), last=True), [b"of it"])
+        assert (await again.done("two"))["size"] == len(b"all of it")
+
+    asyncio.run(scenario())
+
+
+def test_a_message_does_not_wait_for_ever_for_a_file_of_a_page_that_was_closed(monkeypatch):
+    monkeypatch.setattr(uploads, "STALLED_S", 0.2)
+
+    async def scenario() -> None:
+        files = Uploads(Node(), {})
+        await files.take(piece("left"), [MB])
+        with pytest.raises(UsageError, match="did not arrive"):
+            await files.done("left")
+        with pytest.raises(UsageError):  # it is not taken up again either
+            await files.take(piece("left", len(MB), last=True), [b"end"])
 
     asyncio.run(scenario())

@@ -12,6 +12,8 @@ from aios_nb.parts import FILE_LIMIT_BYTES
 
 HELD_BYTES = 100 << 20
 """Of files that are not on the node yet, together."""
+STALLED_S = 600.0
+"""A page that says nothing more of a file for so long is closed. A cell may keep one waiting."""
 
 
 class Uploads:
@@ -24,17 +26,19 @@ class Uploads:
         self._pieces: dict[str, bytearray] = {}
         """Who was given a piece last is the last one."""
         self._files: dict[str, asyncio.Future[dict[str, Any]]] = {}
+        self._heard_at: dict[str, float] = {}
 
     async def take(self, message: Mapping[str, Any], buffers: Sequence[bytes]) -> None:
         """The next piece of a file; the last one puts it on the node."""
-        upload = str(message["id"])
-        if self._is_there(upload, int(message["offset"])):
+        upload, offset = str(message["id"]), int(message["offset"])
+        self._heard_at[upload] = asyncio.get_running_loop().time()
+        if self._is_there(upload, offset):
             return
         if self._future(upload).done():  # refused, perhaps to make room
             await self.done(upload)
             return
         try:
-            held = self._add(upload, buffers)
+            held = self._add(upload, offset, buffers)
             if message.get("last"):
                 del self._pieces[upload]
                 name, mime = str(message["name"]), str(message.get("mime") or "")
@@ -50,12 +54,16 @@ class Uploads:
 
     def _is_there(self, upload: str, offset: int) -> bool:
         """Whether it was taken before: a page says a piece again if what it heard had a gap."""
+        if upload in self.there:
+            return True
         if upload not in self._pieces:  # on its way to the node, or not begun
             return upload in self._files and not self._files[upload].done()
         return offset < len(self._pieces[upload])
 
-    def _add(self, upload: str, buffers: Sequence[bytes]) -> bytearray:
+    def _add(self, upload: str, offset: int, buffers: Sequence[bytes]) -> bytearray:
         held = self._pieces.pop(upload, bytearray())
+        if offset != len(held):  # what came before went with another node
+            raise UsageError("a file did not arrive whole", hint="attach it again")
         for piece in buffers:
             held += piece
         if len(held) > FILE_LIMIT_BYTES:
@@ -76,7 +84,14 @@ class Uploads:
             return self.there[upload]
         if upload not in self._files:
             raise UsageError("a file did not arrive", hint="attach it again")
-        return await asyncio.shield(self._files[upload])
+        file = self._files[upload]
+        while not file.done():
+            silent_s = asyncio.get_running_loop().time() - self._heard_at[upload]
+            if silent_s >= STALLED_S:
+                self._pieces.pop(upload, None)
+                self._settle(upload, UsageError("a file did not arrive", hint="attach it again"))
+            await asyncio.wait([file], timeout=STALLED_S - silent_s)
+        return await asyncio.shield(file)
 
     def _future(self, upload: str) -> asyncio.Future[dict[str, Any]]:
         if upload not in self._files:
