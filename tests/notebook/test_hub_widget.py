@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import queue
+import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,6 +16,7 @@ from aios_nb.agents.definition import Definition, describe
 from aios_nb.notebook.widgets import hub as module
 from aios_nb.notebook.widgets.browse import PAGE_ROWS, ROWS_MAX, Browser, Question
 from aios_nb.notebook.widgets.cards import changes, facts
+from aios_nb.notebook.widgets.chat import AgentChat
 from aios_nb.notebook.widgets.hub import AgentHub, as_html, as_text
 from tests.notebook.hosts import Switch
 from tests.sites import TestSite
@@ -342,12 +345,49 @@ def test_chat_opens_inside_and_is_kept_for_the_next_time(
     for agent in ("clock", "calc", "clock"):
         page.say(type="chat", agent=f"{agent}@{site.node.node_id}")
     first, second, third = (shown.get(timeout=CEILING_S) for _ in range(3))
+    page.say(type="chat", agent=f"clock@{site.node.node_id}")
+    page.until("chat")  # it is open: who asked may write in it
     page.say(type="close-chat")
 
     assert first.startswith("anywidget:")
     assert (first == third, first == second) == (True, False)
     assert shown.get(timeout=CEILING_S) == ""
     assert [agent.partition("@")[0] for agent in made] == ["clock", "calc"]
+
+
+def test_a_chat_that_is_made_while_its_hub_is_closed_is_closed_too(
+    make_site: Make,
+    opened: Callable[..., tuple[AgentHub, Page]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    site = make_site()
+    host = Switch(site.node, "starting")
+    hub, page = opened(host)
+    begun, goes_on = threading.Event(), threading.Event()
+    made: list[AgentChat] = []
+    make_chat = module._make_chat
+
+    def slowly(host: Switch, agent: str) -> AgentChat:
+        made.append(make_chat(host, agent))
+        begun.set()
+        goes_on.wait(CEILING_S)
+        return made[0]
+
+    monkeypatch.setattr(module, "_make_chat", slowly)
+    page.say(type="chat", agent="clock")
+    assert begun.wait(CEILING_S)
+    hub.close()
+    goes_on.set()
+    closed(made[0])
+    assert host.told == []
+
+
+def closed(chat: AgentChat) -> None:
+    """Wait until it is."""
+    ceiling = time.monotonic() + CEILING_S
+    while not chat.closed:
+        assert time.monotonic() < ceiling
+        time.sleep(0.01)
 
 
 def test_who_has_no_widgets_sees_a_table(

@@ -47,12 +47,12 @@ class Hub {
     this.timer = setInterval(() => this.age(), MINUTE_MS / 2);
     this.chatChanged = () => this.showChat();
     model.on("change:chat", this.chatChanged);
-    this.liveChanged = () => this.disconnected("The kernel was restarted. Run this cell again.");
+    this.liveChanged = () => this.disconnected("The kernel was restarted. Run your cells again, this one too.");
     model.on("comm_live_update", this.liveChanged);
     this.restore();
     this.say({ type: "hello" });
     this.showChat();
-    if (isSaved(place)) this.disconnected("This is what was saved. Run this cell again.");
+    if (isSaved(place)) this.disconnected("This is what was saved. Run your cells again, this one too.");
   }
 
   close() {
@@ -160,6 +160,7 @@ class Hub {
       gone: () => this.gone(message.id),
       around: () => this.lookedAround(message),
       card: () => this.card(message),
+      chat: () => this.focusChat(),
       offline: () => this.offline(message.problem),
       error: () => this.failed(message),
     }[message.type];
@@ -554,8 +555,6 @@ class Hub {
 
   async showChat() {
     const ref = this.model.get("chat");
-    if (ref === this.chatRef) return this.focusChat();
-    this.chatRef = ref;
     this.chatEnd?.abort();
     this.chatArea.replaceChildren();
     this.chatArea.hidden = !ref;

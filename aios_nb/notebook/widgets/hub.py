@@ -125,14 +125,22 @@ class AgentHub(Panel):
                     making.add_done_callback(_close_made)
                     raise
             self._chats[agent] = chat
-            if self.resting:  # since it was asked for
+            if self.closed:  # since it was asked for
+                self._close_chats()
+                return
+            if self.resting:
                 chat.rest()
-            while len(self._chats) > CHATS_MAX:
-                oldest = next(iter(self._chats))
-                self._chats.pop(oldest).close()
+            self._close_chats(keep=CHATS_MAX)
             self._show_chat(f"anywidget:{chat.model_id}")
 
+    def _close_chats(self, keep: int = 0) -> None:
+        """The oldest first."""
+        while len(self._chats) > keep:
+            self._chats.pop(next(iter(self._chats))).close()
+
     def _show_chat(self, reference: str) -> None:
+        if reference and reference == self.chat:
+            self.tell({"type": "chat"})  # it is there: whoever asked may go on in it
         unbound(lambda: self.set_trait("chat", reference))
 
     def rested(self) -> None:
@@ -141,9 +149,8 @@ class AgentHub(Panel):
             chat.rest()
 
     def close(self) -> None:
-        while self._chats:
-            self._chats.popitem()[1].close()
         super().close()
+        self._close_chats()
 
     # For who cannot ask ------------------------------------------------------------------------
 
@@ -200,7 +207,7 @@ def _make_chat(host: Host, agent: str) -> Any:
 
 
 def _close_made(making: asyncio.Task[Any]) -> None:
-    """The hub went to rest meanwhile: nobody would ever see it."""
+    """The node was stopped meanwhile: nobody would ever see it."""
     if not making.cancelled() and making.exception() is None:
         making.result().close()
 
