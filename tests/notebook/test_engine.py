@@ -389,13 +389,13 @@ def test_a_cell_waits_for_an_async_agent_of_its_own(notebook: Notebook):
 
 def test_a_run_that_began_before_goes_on_while_a_cell_waits(notebook: Notebook, tmp_path: Path):
     gate = tmp_path / "gate"
-    before = notebook.calling("chat.send", agent="aflow", text=str(gate))
-    notebook.run("await asyncio.sleep(0.1)")
+    before = notebook.stream(agent="aflow", text=str(gate))
+    assert next(before) == "first "
     cell = notebook.begin(f"node.ask('aflow', {str(gate)!r})")  # one at a time
     gate.touch()
 
     assert notebook.finish(cell).status == "ok"
-    assert before.result(CEILING_S)["text"] == "first second"
+    assert "".join(before) == "second"
 
 
 def test_an_interrupt_of_that_wait_leaves_the_node_alive(notebook: Notebook):

@@ -236,7 +236,7 @@ class ChatView {
   }
 
   on_helpers(message) {
-    this.composer.help(message.rows);
+    if (message.view === this.uid) this.composer.help(message.rows);
   }
 
   on_chats(message) {
@@ -336,11 +336,11 @@ class ChatView {
 
   pendingMessage(one) {
     const { refused } = one;
-    const meta = refused ? "not sent" : ON_ITS_WAY[one.state] || "";
+    const meta = refused ? "not sent" : one.taken ? "" : ON_ITS_WAY[one.state];
     const small = { class: "aios-small" };
     const why = refused && el("div", { class: "aios-ended", "data-kind": "failed" },
       el("span", { class: "aios-why" }, el("b", null, "not sent"), ": ", because(refused.text, refused.hint)),
-      button("Retry", () => this.sayAgain(one), small),
+      button("Retry", () => this.sendAgain(one), small),
       button("Edit", () => {
         this.store.putBack(one);
         this.composer.focus();
@@ -465,23 +465,23 @@ class ChatView {
   }
 
   /** Whether nobody hears what is said here; then it is said so. */
-  isCut() {
+  refusesAll() {
     const cut = this.store.isCutOff();
     if (cut) this.toast("Run your cells again first. Your text is kept.", "error");
     return cut;
   }
 
   retry(item) {
-    if (this.isCut()) return;
+    if (this.refusesAll()) return;
     this.store.again(item.id);
     this.composer.focus();
     this.toEnd();
   }
 
   /** What was not sent, once more. */
-  sayAgain(one) {
-    if (this.isCut()) return;
-    this.store.sayAgain(one);
+  sendAgain(one) {
+    if (this.refusesAll()) return;
+    this.store.sendHere(one);
     this.composer.focus();
   }
 
@@ -536,7 +536,9 @@ function render({ model, el: root }) {
 /** A model is there, long before a view of it may be drawn. */
 function initialize({ model }) {
   const name = model.get("line");
-  CHATS.add(name);
+  const heed = () => (model.get("resting") ? CHATS.delete(name) : CHATS.add(name));
+  heed();
+  model.on("change:resting", heed);
   model.on("comm_live_update", () => CHATS.delete(name));
 }
 

@@ -40,6 +40,8 @@ class AgentChat(Panel):
     _esm = asset("common.js", "store.js", "messages.js", "composer.js", "frame.js", "chat.js")
     _css = asset("common.css", "chat.css")
 
+    aside = Panel.aside | {"calm", "complete", "drafting", "names"}
+
     def __init__(
         self,
         host: Host,
@@ -288,7 +290,8 @@ class AgentChat(Panel):
             self._showing.heard(message)
         async with self._speaking(site) as talk:
             if message.get("type") == "hello":
-                self.tell(self._state(talk))
+                talk.here.turned = True  # once, however many pages or greetings there are
+                self.stir()
             else:
                 await self._requests.take(talk, message, buffers)
 

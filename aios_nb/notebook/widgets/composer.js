@@ -18,7 +18,7 @@ class Composer {
     this.rows = [];
     this.picked = -1;
     this.naming = null;
-    this.askHelpers = later(500, () => chat.line.say({ type: "drafting", text: this.area.value }));
+    this.askHelpers = later(500, () => chat.line.say({ type: "drafting", view: chat.uid, text: this.area.value }));
     this.askNames = later(60, (typed) => chat.line.say({ type: "complete", typed }));
     this.asked = "";
     this.askKnown = later(60, (names) => chat.line.say({ type: "names", names }));
@@ -210,7 +210,7 @@ class Composer {
   }
 
   send() {
-    if (!this.canSend() || this.chat.isCut()) return;
+    if (!this.canSend() || this.chat.refusesAll()) return;
     const { store } = this;
     const text = this.area.value.trim();
     if (store.isEditing()) store.again(store.editing, text);
@@ -232,7 +232,8 @@ class Composer {
   }
 
   edit(item) {
-    if (!this.store.isEditing()) this.store.aside = this.area.value;
+    if (this.store.editing === item.id) return this.focus();
+    this.store.aside = this.store.written();
     this.store.editing = item.id;
     this.set(item.text);
   }
@@ -345,7 +346,7 @@ class Composer {
   }
 
   attach(files) {
-    if (!files.length || this.chat.isCut()) return;
+    if (!files.length || this.chat.refusesAll()) return;
     for (const file of files) {
       if (this.store.files.size >= FILES_MAX) this.chat.toast(`a message may have ${FILES_MAX} files`, "error");
       else if (file.size > FILE_LIMIT)

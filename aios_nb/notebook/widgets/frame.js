@@ -73,9 +73,9 @@ class Head {
     fill(this.dot, { "data-state": state, title: words, "aria-label": words }, []);
     fill(this.name, { title: agent.id }, []).textContent = agent.name;
     fill(this.about, { title: about }, []).textContent = about;
-    const cut = this.chat.store.isCutOff();
-    this.exporting.firstChild.disabled = cut || !head.conversation;
-    this.more.firstChild.disabled = cut;
+    const out = this.chat.store.isOut();
+    this.exporting.firstChild.disabled = out || !head.conversation;
+    this.more.firstChild.disabled = out;
     if (!this.renaming && this.more.parentNode !== this.node) this.node.replaceChildren(...this.parts());
   }
 

@@ -260,10 +260,10 @@ class Network {
 
 function render({ model, el: host }) {
   const view = new Network(model);
-  const restarted = () => view.disconnected("the kernel was restarted: run this cell again");
+  const restarted = () => view.disconnected("the kernel was restarted: run your cells again, this one too");
   host.append(view.root);
   model.on("comm_live_update", restarted);
-  if (isSaved(host)) view.disconnected("this is what was saved: run this cell again");
+  if (isSaved(host)) view.disconnected("this is what was saved: run your cells again, this one too");
   return () => {
     model.off("comm_live_update", restarted);
     view.leave();

@@ -46,6 +46,8 @@ class NetworkView(Panel):
     _esm = asset("common.js", "stage.js", "peers.js", "network.js")
     _css = asset("common.css", "network.css")
 
+    aside = Panel.aside | {"here", "visible"}
+
     def __init__(self, host: Host) -> None:
         self._pages: dict[str, float] = {}
         """Who looks, and when they last said so."""

@@ -31,8 +31,6 @@ log = logging.getLogger("aios_nb.notebook")
 PAUSE_S = 0.05
 """Between two messages to the page: 20 a second. The server drops what exceeds 1000 a second."""
 _HERE = Path(__file__).parent
-_ASIDE = frozenset({"bye", "calm", "complete", "drafting", "here", "names", "visible"})
-"""What a page says by itself; a view that is being taken away may still say it."""
 _AWAKE: WeakSet[Panel] = WeakSet()
 """All panels that were shown under a cell, and do not rest."""
 _AWAKE_LOCK = threading.Lock()
@@ -79,6 +77,11 @@ class Panel(anywidget.AnyWidget):
     """Which panel this is: all views of it in a page share one line to Python."""
     saved = traitlets.Dict().tag(sync=True)
     """What a page shows that cannot ask: after a reload beside a busy cell, or without a kernel."""
+    resting = traitlets.Bool().tag(sync=True)
+    """Nobody sees it, for all one knows."""
+
+    aside = frozenset({"bye"})
+    """What a page says by itself; a view that is being taken away may still say it."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -96,7 +99,6 @@ class Panel(anywidget.AnyWidget):
         """What somebody asked for: it is done, whoever looks on."""
         self._leave: Callable[[], None] = lambda: None
         self.audience = Audience()
-        self.resting = False
         self.closed = False
         self.inside = False
         """Shown in another panel, which says when it rests."""
@@ -196,7 +198,7 @@ class Panel(anywidget.AnyWidget):
         """Nobody sees it any more, and nothing is sent. It goes on when it is shown again."""
         with self._switching:
             if not self.resting:
-                self.resting = True
+                self._rests(now=True)
                 self._stop()
                 self.rested()
 
@@ -208,19 +210,23 @@ class Panel(anywidget.AnyWidget):
         """Somebody looks again."""
         with self._switching:
             if self.resting and not self.closed:
-                self.resting = False
+                self._rests(now=False)
                 self._leave = self.host.subscribe(self._host_changed)
                 if not self.inside:
                     with _AWAKE_LOCK:
                         _AWAKE.add(self)
                 self._host_changed()
 
+    def _rests(self, *, now: bool) -> None:
+        unbound(lambda: self.set_trait("resting", now))
+
     # Plumbing ----------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Stop listening, and leave the page, for good. A second call does nothing."""
-        self.closed = True  # what was handed to the node's loop before is not begun there
-        self._stop()
+        with self._switching:
+            self.closed = True  # what was handed to the node's loop before is not begun there
+            self._stop()
         super().close()
 
     def _stop(self) -> None:
@@ -241,7 +247,7 @@ class Panel(anywidget.AnyWidget):
         kind, view = content.get("type"), str(content.get("view") or "")
         if kind == "hello":
             self.audience.came(view)
-        if kind not in _ASIDE:
+        if kind not in self.aside:
             self.wake()
         elif kind == "bye" and self.audience.left(view):
             self.rest()
@@ -269,7 +275,7 @@ class Panel(anywidget.AnyWidget):
             self.tell_now({"type": "offline", "problem": self.host.problem()})
 
     async def _received(self, content: dict[str, Any], buffers: Sequence[bytes]) -> None:
-        if self.closed or (self.resting and content.get("type") in {"hello", *_ASIDE}):
+        if self.closed or (self.resting and content.get("type") in {"hello", *self.aside}):
             return  # since it was handed over
         if "nr" in content:
             self.tell({"type": "ack", "nr": content["nr"]})

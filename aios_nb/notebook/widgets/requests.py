@@ -23,6 +23,8 @@ NAMES_MAX = 50
 """In one draft."""
 DRAFT_CHARS = 8
 """A draft shorter than this says nothing about who could help."""
+TAKEN_MAX = 1000
+"""Messages that a page may say again although they are in a log."""
 
 
 class Page(Protocol):
@@ -39,6 +41,8 @@ class Requests:
         self._page = page
         self._uploads: Uploads | None = None
         self._helping: asyncio.Task[Any] | None = None
+        self._logged: dict[str, None] = {}
+        """What was said last, by its id."""
 
     async def take(self, talk: Talk, message: Message, buffers: Sequence[bytes]) -> None:
         """Do it; what is no message of ours is ignored."""
@@ -86,12 +90,12 @@ class Requests:
                 mentioned=dict(message.get("mentioned") or {}),
                 place=place,
             )
-            self._taken(message)
 
-        await self._refusing("refused", message, send())
+        await self._saying(message, send)
 
     async def on_again(self, talk: Talk, message: Message) -> None:
         text = message.get("text")
+        place = _place(message, talk)
 
         async def again() -> None:
             await talk.again(
@@ -99,22 +103,30 @@ class Requests:
                 message_id=str(message["id"]),
                 text=None if text is None else str(text),
                 mentioned=dict(message.get("mentioned") or {}),
-                place=_place(message, talk),
+                place=place,
             )
-            self._taken(message)
 
-        await self._refusing("refused", message, again())
+        await self._saying(message, again)
 
     async def on_answer(self, talk: Talk, message: Message) -> None:
         async def answer() -> None:
             await talk.answer(str(message["reply"]), str(message["question"]), str(message["text"]))
-            self._taken(message)
 
-        await self._refusing("refused", message, answer())
+        await self._saying(message, answer)
 
-    def _taken(self, message: Message) -> None:
-        """It is in the log, though perhaps not in the one that is shown now."""
-        self._page.tell({"type": "taken", "id": message["id"]})
+    async def _saying(self, message: Message, say: Callable[[], Awaitable[None]]) -> None:
+        """Once: a page that missed what became of it says it again, perhaps elsewhere."""
+        said = str(message["id"])
+
+        async def once() -> None:
+            if said not in self._logged:
+                await say()
+                self._logged[said] = None
+                if len(self._logged) > TAKEN_MAX:
+                    del self._logged[next(iter(self._logged))]
+            self._page.tell({"type": "taken", "id": said})
+
+        await self._refusing("refused", message, once())
 
     async def on_stop(self, talk: Talk, _: Message) -> None:
         await talk.stop()
@@ -142,7 +154,7 @@ class Requests:
             rows = []
             if len(draft) >= DRAFT_CHARS:
                 rows = await talk.company.helpful(draft, talk.members())
-            self._page.tell({"type": "helpers", "rows": rows})
+            self._page.tell({"type": "helpers", "view": message.get("view"), "rows": rows})
 
         self._helping = self._page.work(help_with())
 

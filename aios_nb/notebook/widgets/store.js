@@ -195,7 +195,8 @@ class Store {
   on_offline(message) {
     this.acks.clear(); // what was said is said again, and an upload begins anew
     this.sleep(message.problem);
-    for (const one of this.pending.values()) if (!one.refused) one.state = "asleep";
+    for (const one of this.pending.values()) if (!one.refused && !one.taken) one.state = "asleep";
+    this.beginning = false; // nobody heard of it
     this.keepDraft();
     this.changed("pending");
     this.on_missed();
@@ -219,7 +220,7 @@ class Store {
   takeBack() {
     const unheard = [...this.pending.values()].filter((one) => one.refused || !one.said || this.acks.has(one.said));
     for (const one of unheard) this.pending.delete(one.id);
-    for (const one of this.pending.values()) one.state = "cut";
+    for (const one of this.pending.values()) if (!one.taken) one.state = "cut";
     const written = this.written();
     this.editing = null; // what is edited can be sent again by nobody: it is text like another
     this.aside = "";
@@ -300,7 +301,7 @@ class Store {
 
   on_refused(message) {
     const one = this.pending.get(message.id);
-    if (!one) return;
+    if (!one || one.taken) return;
     one.refused = message;
     if (message.nobody && !this.draft && one.message.text) {
       this.putBack(one);
@@ -327,7 +328,7 @@ class Store {
     const { type, of, mentioned } = one.message;
     this.pending.delete(one.id);
     const edits = type === "again" && this.items.has(of);
-    if (edits && !this.isEditing()) this.aside = this.draft;
+    if (edits) this.aside = this.written();
     this.editing = edits ? of : this.editing;
     this.mentioned = { ...this.mentioned, ...mentioned };
     for (const file of one.files) if (file.state && file.state !== "lost") this.files.set(file.id, file);
@@ -364,11 +365,9 @@ class Store {
     this.changed("toast", message.hint ? `${message.text} (${message.hint})` : message.text, "error");
   }
 
-  /** What was on its way is there: a message under its id, an answer by its words. */
+  /** A message that was on its way is there. */
   arrived(item) {
-    const answer = (one) => one.question && item.who.mine && item.re && one.text === item.text;
-    const one = this.pending.get(item.id) || [...this.pending.values()].find(answer);
-    if (one) this.forget(one.id);
+    if (this.pending.has(item.id)) this.forget(item.id);
   }
 
   // What is said to Python ---------------------------------------------------------------------
@@ -403,8 +402,13 @@ class Store {
   push(one) {
     const chance = [...crypto.getRandomValues(new Uint8Array(8))];
     one.id = `m${Date.now().toString(16)}${chance.map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
-    if (!this.beginning) one.message.place = this.head?.place;
     this.pending.set(one.id, one);
+    this.sendHere(one);
+  }
+
+  /** In the conversation that somebody looks at now, or has just begun. */
+  sendHere(one) {
+    one.message.place = this.beginning ? undefined : this.head?.place;
     this.sayAgain(one);
   }
 
