@@ -65,6 +65,9 @@ def test_the_hub_finds_while_one_types_and_opens_a_chat(open_notebook):
     chat.ended("adder")
     expect(chat.last()).to_contain_text("7")
     book.shot("hub-chat", hub)
+    search.press("Enter")  # the same agent
+    expect(chat.message).to_be_focused()
+    expect(chat.articles).to_have_count(2)
 
     book.run(book.add("%aios down"))
     goes_on_saying(hub, "The node is not running")

@@ -145,6 +145,47 @@ def test_what_was_not_sent_is_there_when_the_cell_is_run_or_the_page_loaded_agai
     expect(chat.log.get_by_text("not sent")).to_have_count(0)
 
 
+def test_one_message_is_edited_after_another_and_all_that_was_written_is_kept(open_notebook):
+    with_whom = "get_ipython().run_line_magic('aios', f'chat {who}')"
+    book = open_notebook(LOAD, f"{AGENTS}\nwho = 'parrot'", with_whom)
+    book.run_all()
+    chat = Chat(book, 2)
+    for text in ("one", "two"):
+        chat.say(text)
+        chat.ended("parrot")
+    first, second = chat.articles.nth(0), chat.articles.nth(2)
+    chat.message.fill("half a thought")
+    for message, before in ((first, "one"), (first, "one, in other words"), (second, "two")):
+        message.hover()
+        message.get_by_role("button", name="Edit and send again").click()
+        expect(chat.message).to_be_focused()
+        expect(chat.message).to_have_value(before)
+        if message == first:
+            chat.message.fill("one, in other words")
+    chat.message.press("Escape")
+    expect(chat.message).to_have_value("half a thought\none, in other words")
+
+    # Its cell shows another one and the page is loaded again: who opens it finds what was written.
+    book.tell("who = 'moody'")
+    book.run(2)
+    expect(chat.message).to_have_value("")
+    book.reload()
+    book.run(book.add("%aios chat parrot"))
+    chat = Chat(book, 3)
+    expect(chat.message).to_have_value("half a thought\none, in other words")
+
+    # What was meant for a conversation that is gone may be said in the next one.
+    chat.message.fill("")
+    (row,) = book.rpc("chat.list")["conversations"]
+    book.rpc("chat.delete", conversation=row["conversation"])
+    chat.say("three")
+    expect(chat.last()).to_contain_text("not sent: this conversation was deleted elsewhere")
+    expect(chat.articles).to_have_count(1)
+    book.shot("chat-deleted", chat.root)
+    chat.button("Retry").click()
+    expect(chat.last()).to_contain_text("you said three")
+
+
 def test_a_notebook_that_is_opened_again_shows_what_was_saved(open_notebook):
     book = open_notebook(LOAD, AGENTS, "%aios chat parrot", "%aios hub", "%aios network")
     book.run_all()
@@ -190,11 +231,14 @@ def test_an_answer_that_a_restart_has_cut_does_not_look_alive(open_notebook):
     down, up = book.add("%aios down"), book.add("%aios up")
     book.run(down)
     expect(chat.last().get_by_text("cut: the node was stopped")).to_be_visible()
+    for menu in ("Export", "More"):
+        expect(chat.button(menu)).to_be_disabled()
     expect(chat.last()).not_to_contain_text("typing")
     expect(chat.button("Stop")).to_be_hidden()
     book.shot("chat-stopped", chat.root)
     book.run(up)
     expect(chat.last()).to_contain_text("interrupted")
+    expect(chat.button("More")).to_be_enabled()
 
 
 def test_what_was_said_is_saved_though_the_caret_rests_in_the_box(open_notebook):

@@ -37,7 +37,9 @@ class AgentChat(Panel):
     ``new``: a new conversation. ``chat.ask("…")`` speaks in it from Python.
     """
 
-    _esm = asset("common.js", "store.js", "messages.js", "composer.js", "frame.js", "chat.js")
+    _esm = asset(
+        "common.js", "drafts.js", "store.js", "messages.js", "composer.js", "frame.js", "chat.js"
+    )
     _css = asset("common.css", "chat.css")
 
     aside = Panel.aside | {"calm", "complete", "drafting", "names"}

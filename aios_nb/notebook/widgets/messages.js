@@ -22,9 +22,9 @@ function hint(...children) {
   return el("span", { class: "aios-hint" }, children);
 }
 
-/** Why something is not done, and what to do: two sentences. */
+/** Why something is not done, and what to do. */
 function because(why, tip) {
-  return tip ? [/[.!?…]$/.test(why) ? `${why} ` : `${why}. `, hint(tip)] : why;
+  return tip ? [why, " ", hint(`(${tip})`)] : why;
 }
 
 function cut(text) {

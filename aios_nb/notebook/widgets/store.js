@@ -4,7 +4,7 @@ const CAUGHT = ["keydown", "keypress"];
 const FILE_LIMIT = 20 << 20;
 const FILES_MAX = 16;
 const CHUNK = 1 << 20;
-const KEPT_MS = 10000;
+const FILES_HELD_MS = 10000;
 const YOURS = "#5b6b7b";
 const COLOURS = ["#1976d2", "#2e7d4f", "#8e5bb5", "#b0521b", "#00798a", "#a8385d", "#5d6b2f", "#4a5aa8"];
 
@@ -61,7 +61,7 @@ class Store {
   leave(view) {
     this.noteCell();
     this.views.delete(view);
-    setTimeout(() => this.views.size || this.release(), KEPT_MS);
+    setTimeout(() => this.views.size || this.release(), FILES_HELD_MS);
   }
 
   /** Nobody looks. The page would keep files for as long as it is open; who comes back fetches them again. */
@@ -506,60 +506,6 @@ class Store {
     if (!this.urls.has(file.sha256)) this.urls.set(file.sha256, URL.createObjectURL(blob));
     return this.urls.get(file.sha256);
   }
-}
-
-// What was typed and not sent --------------------------------------------------------------------
-
-const DRAFTS = "aios-chat-draft";
-/** Who has kept what: of the whole page, each chat's script is loaded by itself. */
-const KEEPERS = (window[Symbol.for(DRAFTS)] ??= new Map());
-
-/** The names of all chats of the page, seen or not; each says so when it is made. */
-const CHATS = (window[Symbol.for(`${DRAFTS}:chats`)] ??= new Set());
-
-/** What the keys of a conversation begin with, or of its agent, where none had begun. */
-function draftKeys(head) {
-  return `${DRAFTS}:${head.home}:${head.agent.id}:${head.conversation ? `${head.conversation}:` : ""}`;
-}
-
-function keep(key, text, store) {
-  if (text) KEEPERS.set(key, store);
-  else KEEPERS.delete(key);
-  try {
-    sessionStorage.removeItem(key); // if there is no room, nothing older stays in its place
-    if (text) sessionStorage.setItem(key, text);
-  } catch {
-    // No storage here: the text is in the box as long as the box is there.
-  }
-}
-
-function kept(key) {
-  try {
-    return sessionStorage.getItem(key) || "";
-  } catch {
-    return "";
-  }
-}
-
-/** The key of what was kept for this conversation, and is in no box of another cell; one that has not begun takes what was meant for its agent. */
-function leftDraft(head, cell) {
-  const ours = draftKeys(head);
-  const isElsewhere = (key) => {
-    const store = KEEPERS.get(key);
-    if (!store) return CHATS.has(key.slice(ours.length)); // its view has not been drawn yet
-    return store.views.size || (store.cell !== cell && store.cell?.isConnected);
-  };
-  const isOurs = (key) => key.startsWith(ours) && !key.slice(ours.length).includes(":") && !isElsewhere(key);
-  try {
-    return Object.keys(sessionStorage).find(isOurs);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Texts as one, each on a line of its own. */
-function together(...texts) {
-  return texts.filter(Boolean).join("\n");
 }
 
 const STORES = new Map();
