@@ -78,6 +78,11 @@ class Chat:
         self.message.fill(text)
         self.message.press("Enter")
 
+    def choose(self, item: str) -> None:
+        """In the menu ⋯."""
+        self.root.get_by_role("button", name="More").click()
+        self.root.get_by_role("menuitem", name=item).click()
+
     def last(self) -> Locator:
         return self.articles.last
 

@@ -70,8 +70,7 @@ def test_a_chat_with_a_stranger(open_notebook, mallory):
     clean(book, window)
     talk.message.fill("")
     book.rpc("chat.rename", conversation=book.value("chat.conversation"), title=SHORT[0])
-    talk.root.get_by_role("button", name="More").click()
-    talk.root.get_by_role("menuitem", name="Conversations").click()
+    talk.choose("Conversations")
     expect(talk.root.locator(".aios-chatrow")).not_to_have_count(0)
     clean(book, window)
 

@@ -185,6 +185,22 @@ def test_one_message_is_edited_after_another_and_all_that_was_written_is_kept(op
     chat.button("Retry").click()
     expect(chat.last()).to_contain_text("you said three")
 
+    # The list of all has room, however little was said in this one.
+    for text in ("four", "five", "six"):
+        chat.choose("New conversation")
+        expect(chat.articles).to_have_count(0)
+        chat.say(text)
+        chat.ended("parrot")
+    chat.choose("Conversations")
+    rows = chat.root.locator(".aios-chatrow")
+    expect(rows).to_have_count(4)
+    before = high(chat.root)
+    for nr in range(4):
+        expect(rows.nth(nr)).to_be_in_viewport(ratio=1)
+    book.shot("chat-conversations", chat.root)
+    chat.button("Close").click()
+    assert high(chat.root) < before
+
 
 def test_a_notebook_that_is_opened_again_shows_what_was_saved(open_notebook):
     book = open_notebook(LOAD, AGENTS, "%aios chat parrot", "%aios hub", "%aios network")
@@ -225,6 +241,7 @@ def test_an_answer_that_a_restart_has_cut_does_not_look_alive(open_notebook):
     book.shot("chat-cut", chat.root)
     book.run_all()
     expect(chat.last()).to_contain_text("interrupted")
+    expect(chat.last()).to_contain_text("0 1 2")
 
     chat.say("go")
     expect(chat.last()).to_contain_text("0 1 2")
@@ -387,8 +404,7 @@ def test_a_chat_under_two_cells_is_one_chat_for_one_pair_of_hands(open_notebook)
     with book.page.expect_download():
         chat.root.get_by_role("button", name="Export").click()
         chat.root.get_by_role("menuitem", name="Markdown").first.click()
-    chat.root.get_by_role("button", name="More").click()
-    chat.root.get_by_role("menuitem", name="Conversations").click()
+    chat.choose("Conversations")
     expect(chat.root.locator(".aios-chatrow")).to_have_count(1)
     expect(other.root.locator(".aios-sheet")).to_be_hidden()
     assert len(loaded) == 1
@@ -465,8 +481,7 @@ def test_who_is_meant_and_where_the_keyboard_is(open_notebook):
     # What was to be edited stays behind in its conversation; the text is still one's own.
     keys.press("ArrowUp")
     expect(chat.button("Send again")).to_be_visible()
-    chat.root.get_by_role("button", name="More").click()
-    chat.root.get_by_role("menuitem", name="New conversation").click()
+    chat.choose("New conversation")
     expect(chat.articles).to_have_count(0)
     expect(chat.button("Send")).to_be_visible()
     chat.say("@parrot anew")

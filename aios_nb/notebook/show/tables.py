@@ -100,7 +100,7 @@ def _peer_cells(peer: Peer) -> Sequence[str]:
         page.free(name + state),
         page.free(esc(peer.url or "not known")),
         dim(_latency(peer)),
-        dim(peer.agents or ""),
+        dim(peer.agents),
         dim(link),
     )
 

@@ -120,6 +120,7 @@ class Composer {
     this.keys.textContent = `⏎ send · ⇧⏎ new line · Esc ${editing ? "cancel" : "stop"}`;
     this.sender.textContent = editing ? "Send again" : answers ? "Answer" : "Send";
     this.sender.disabled = !this.canSend();
+    this.sender.toggleAttribute("data-out", store.isCutOff());
     this.chat.follow();
   }
 

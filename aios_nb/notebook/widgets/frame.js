@@ -135,6 +135,8 @@ class Head {
   }
 }
 
+const SHEET_PX = 340;
+
 /** Something to choose or to decide, over the messages. */
 class Sheet {
   constructor(chat) {
@@ -147,12 +149,19 @@ class Sheet {
     const head = el("div", { class: "aios-sheet-head" }, el("b", null, title), el("span", { class: "aios-grow" }), close);
     this.node.replaceChildren(head, content);
     this.node.hidden = false;
+    this.roomFor(Math.min(this.node.scrollHeight, SHEET_PX));
     (first || close).focus();
   }
 
   close() {
     this.node.hidden = true;
+    this.roomFor(0);
     this.chat.composer.focus();
+  }
+
+  /** A short conversation does not leave enough. */
+  roomFor(px) {
+    this.node.parentElement.style.minHeight = px ? `${px}px` : "";
   }
 
   showChats(rows) {

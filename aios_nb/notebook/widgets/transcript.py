@@ -189,7 +189,8 @@ class Transcript:
             asked = self._after.get(ref)
             if asked is not None:
                 said.order = (asked[0], 1, row["seq"])
-                said.took_s = self._took(reply_id, asked[1], row["at"])
+                if status != "interrupted":  # nobody knows when
+                    said.took_s = self._took(reply_id, asked[1], row["at"])
             said.re = ref
             self._say_to(ref, row["sender"]["id"])
         said.status = status

@@ -298,6 +298,13 @@ def test_the_time_of_an_answer_is_what_it_took_to_run() -> None:
     transcript.take(row(3, "r-1", 42, sender="slow@here", ref="m-1", text="done"))
     assert transcript.items["r-1"].took_s == 2.0
 
+    transcript.take(row(4, "m-2", 43, text="go", status="accepted"))
+    began = {**began, "data": {"reply_id": "r-2"}, "ref": "m-2"}
+    transcript.take(row(5, "s-2", 44, sender="slow@here", **began))
+    found = {**began, "status": "interrupted"}  # by the next life of its node
+    transcript.take(row(6, "s-3", 59, sender="slow@here", **found))
+    assert transcript.items["r-2"].took_s is None
+
 
 def test_agents_of_another_node_are_brought_in(open_chat: Open, make_site: Make) -> None:
     bob = make_site(describe(moody, name="judge", about="judges paper planes"), name="bob")
