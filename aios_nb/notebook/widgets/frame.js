@@ -38,11 +38,11 @@ function menu(label, name, kind, entries) {
 }
 
 /** What there is to say of who one talks to, in short. */
-function aboutOf({ agent, title, also }) {
+function aboutOf({ agent, called, also }) {
   const away = agent.state === "suspect" || agent.state === "gone";
   const trust = agent.built_in ? "built in" : agent.ours ? "yours" : agent.signed && "signed";
   return [
-    !title.startsWith("Chat with ") && title,
+    called,
     agent.ours ? `${agent.node}, this notebook` : agent.node,
     away ? STANDING[agent.state] : agent.changed ? "⚠ card changed since you used it" : trust,
     also.length && `also here: ${also.join(", ")}`,

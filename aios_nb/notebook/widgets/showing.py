@@ -189,7 +189,7 @@ async def _printed(talk: Talk) -> dict[str, str]:
 
 def _print(talk: Talk, items: Sequence[Item], pictures: Mapping[str, bytes]) -> dict[str, str]:
     name = (talk.agent or talk.wanted).partition("@")[0]
-    title = talk.here.title or f"Chat with {name}"
+    title = talk.heading()
     if not items:
         begin = f'Nothing was said yet. Where there is no window: %aios ask {name} …, or .ask("…")'
         return {

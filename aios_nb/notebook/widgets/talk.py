@@ -30,6 +30,8 @@ LISTED = 200
 DEADLINE_S = 600.0
 """Somebody looks on and can stop it: an agent may take its time, and a node may come back."""
 TITLE = "Chat with {}"
+"""Of a conversation whose first message has no words."""
+TITLE_CHARS = 60
 EXAMPLES_MAX = 4
 _TO_ONE = re.compile(MENTION.pattern + r"[,:]?\s+(?=\S)")
 _FIRST = re.compile(MENTION.pattern + r"[,:]?(?=\s|$)", re.IGNORECASE)
@@ -155,18 +157,16 @@ class Talk:
             self.agent = self.wanted = self.here.agents[0]
             self.problem = None
 
-    async def _ensure(self) -> str:
-        """The conversation; opened, if nothing was said yet."""
+    async def _ensure(self, text: str = "") -> str:
+        """The conversation; opened with this message, if nothing was said yet."""
         async with self._opening:
             if self.here.conversation is None and not self._new:
                 await self._find()  # another window may have begun it meanwhile
             if self.here.conversation is None:
                 if not self.agent:
                     raise self.problem or UsageError("there is nobody to talk to")
-                name = self.agent.partition("@")[0]
-                opened = await self.client.call(
-                    "chat.open", agents=[self.agent], title=TITLE.format(name)
-                )
+                title = _first_words(text) or self._untitled()
+                opened = await self.client.call("chat.open", agents=[self.agent], title=title)
                 self._new = False
                 await self._enter(opened["conversation"])
             if self.here.conversation is None:
@@ -211,7 +211,7 @@ class Talk:
                 mentioned = {**(mentioned or {}), **await self._first_named(text, mentioned or {})}
             with self._in_words():
                 self._check_is_at(place)  # others had their turn
-                conversation = await self._ensure()
+                conversation = await self._ensure(text)
                 self._check_is_at(place)
                 message_id = message_id or new_id("m")
                 if agent is None:
@@ -413,6 +413,20 @@ class Talk:
             if row["parent"] is None and (row["opener"] == self.me or opened_in(row))
         ]
 
+    def called(self) -> str:
+        """How a person called it; empty if its title only repeats how it begins."""
+        here = self.here
+        items = () if here.has_earlier else here.transcript.items.values()
+        first = min(items, key=lambda item: item.order, default=None)
+        begins = first is not None and here.title == _first_words(first.text)
+        return "" if begins or here.title == self._untitled() else here.title
+
+    def _untitled(self) -> str:
+        return TITLE.format((self.agent or self.wanted).partition("@")[0])
+
+    def heading(self) -> str:
+        return self.called() or self._untitled()
+
     async def rename(self, title: str) -> None:
         conversation = await self._ensure()
         await self.client.call("chat.rename", conversation=conversation, title=title)
@@ -463,6 +477,7 @@ class Talk:
             "conversation": here.conversation,
             "place": self.place,
             "title": one_line(here.title),
+            "called": one_line(self.called()),
             "earlier": here.has_earlier,
             "busy": [writing.item.who.name for writing in here.transcript.writing.values()],
             "away": self._away(),
@@ -476,3 +491,11 @@ class Talk:
             hint = one_line(typed(self.problem.hint or "", NOTEBOOK))
             head["problem"] = {"text": said, "hint": hint}
         return head
+
+
+def _first_words(text: str) -> str:
+    """A title for what begins so. To whom it was said is not part of it."""
+    to_one = _TO_ONE.match(text)
+    begin = to_one.end() if to_one else 0
+    words = gist(text[begin : begin + 4 * TITLE_CHARS])
+    return words if len(words) <= TITLE_CHARS else f"{words[: TITLE_CHARS - 1]}…"

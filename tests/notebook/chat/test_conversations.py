@@ -125,14 +125,15 @@ def test_conversations_are_listed_opened_exported_and_deleted(
     chat.say("chats")
     rows = chat.hears("chats")["rows"]
     assert [(row["title"], row["last"], row["current"]) for row in rows] == [
-        ("Chat with upper", "TWO", True),
-        ("Chat with upper", "ONE", False),
+        ("two", "TWO", True),
+        ("one", "ONE", False),
     ]
+    assert chat.page.head["called"] == ""  # its first message stands below
     chat.say("open", conversation=first)
     chat.until(lambda page: page.said() == [("you", "one"), ("upper", "ONE")])
     chat.say("export", form="json")
     made = chat.hears("export")
-    assert made["name"] == "chat-with-upper.json"
+    assert made["name"] == "one.json"
     assert (made["mime"], b'"ONE"' in made["bytes"][0]) == ("application/json", True)
     chat.say("delete", conversation=first, listed=True)
     assert len(chat.hears("chats")["rows"]) == 1

@@ -34,21 +34,30 @@ def test_a_chat_goes_on_where_the_last_one_ended(open_chat: Open, site: TestSite
     first.until(lambda page: page.head.get("ready") and page.head["agent"]["examples"] == ["hi"])
     assert first.page.items == {}
 
-    first.write("one")
+    first.write("@upper one")
     first.answered("ONE")
     kept = first.conversation
-    assert site.call("chat.history", conversation=kept)["title"] == "Chat with upper"
+    assert site.call("chat.history", conversation=kept)["title"] == "one"
+    assert first.page.head["called"] == ""
     again = open_chat()
     assert again.conversation == kept
     again.until(lambda page: page.said() == [("you", "one"), ("upper", "ONE")])
     first.say("rename", title="mine")
-    first.until(lambda page: page.head["title"] == "mine")
+    first.until(lambda page: page.head["called"] == "mine")
     assert open_chat().conversation == kept
 
     fresh = open_chat(new=True)
     fresh.write("two")
     fresh.answered("TWO")
     assert fresh.conversation not in {None, kept}
+
+    wordless = open_chat(new=True)
+    wordless.attach("f-1", "a.png")
+    wordless.write("", files=["f-1"])
+    wordless.until(lambda page: page.head["title"] == "Chat with upper")
+    assert wordless.page.head["called"] == ""
+    wordless.say("delete", conversation=wordless.conversation)
+    wordless.until(lambda page: page.head["conversation"] is None)
     assert open_chat().conversation == fresh.conversation
     assert open_chat(None, conversation=kept).conversation == kept
     assert open_chat(None).page.head["agent"]["name"] == "concierge"
