@@ -60,6 +60,8 @@ def test_the_hub_finds_while_one_types_and_opens_a_chat(open_notebook):
     search.press("Enter")
     chat = Chat(book, 2)
     expect(chat.message).to_be_focused()
+    found, below = rows.first.bounding_box(), chat.root.bounding_box()
+    assert below["y"] < found["y"] + 400  # close to who was found
     book.page.keyboard.type("3 apples and 4 pears")
     book.page.keyboard.press("Enter")
     chat.ended("adder")

@@ -561,6 +561,7 @@ class Hub {
     this.root.classList.toggle("hub-chatting", Boolean(ref));
     for (const part of this.parts.values()) part.removeAttribute("aria-busy");
     if (!ref) return;
+    this.scroll.style.minHeight = ""; // what was clicked has been: the chat comes close to it
     const end = (this.chatEnd = new AbortController());
     const place = el("div", { class: "hub-chat-place" });
     const hide = button("×", { class: "hub-hide", "aria-label": "Close the chat", title: "Close the chat" }, () => this.hideChat());
