@@ -60,8 +60,7 @@ def test_the_hub_finds_while_one_types_and_opens_a_chat(open_notebook):
     search.press("Enter")
     chat = Chat(book, 2)
     expect(chat.message).to_be_focused()
-    found, below = rows.first.bounding_box(), chat.root.bounding_box()
-    assert below["y"] < found["y"] + 400  # close to who was found
+    assert top(chat.root) < top(rows.first) + 400  # close to who was found
     book.page.keyboard.type("3 apples and 4 pears")
     book.page.keyboard.press("Enter")
     chat.ended("adder")
@@ -77,6 +76,10 @@ def test_the_hub_finds_while_one_types_and_opens_a_chat(open_notebook):
     expect(book.output(3).locator(".aios-net-banner")).to_contain_text("the kernel was restarted")
     goes_on_saying(hub, "The kernel was restarted")
     book.shot("hub-restarted", hub)
+
+
+def top(locator) -> float:
+    return locator.evaluate("(node) => node.getBoundingClientRect().top")
 
 
 def goes_on_saying(hub, why):

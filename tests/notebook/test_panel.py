@@ -167,3 +167,24 @@ def test_a_node_that_stops_while_a_page_speaks_is_said(make_site: Make) -> None:
     panel.say({"type": "hello"})
     panel.until(lambda message: message["type"] == "offline")
     panel.close()
+
+
+def test_the_garbage_collector_may_close_it_at_any_time(parrot: Parrot) -> None:
+    parrot.close()
+    with panel_module._AWAKE_LOCK:
+        parrot.close()
+    Parrot.__new__(Parrot).close()  # one that was never made
+
+
+def test_one_that_cannot_say_that_it_rests_rests_all_the_same(
+    parrot: Parrot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: Any) -> None:
+        raise OSError("no way out")
+
+    done = threading.Event()
+    monkeypatch.setattr(parrot, "rested", done.set)
+    parrot.observe(broken, "resting")
+    with pytest.raises(OSError, match="no way out"):
+        parrot.rest()
+    assert done.is_set()

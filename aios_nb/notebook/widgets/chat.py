@@ -322,6 +322,8 @@ class AgentChat(Panel):
             self._on_loop(lambda: _end(talk))
 
     def close(self) -> None:
+        if self.closed:
+            return
         super().close()
         self._showing.close()
         self._on_loop(self._closed)

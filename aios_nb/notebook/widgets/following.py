@@ -17,10 +17,13 @@ from aios_nb.errors import RpcError
 from aios_nb.notebook.widgets.contents import said_by_agent
 from aios_nb.notebook.widgets.errands import Errands
 from aios_nb.notebook.widgets.items import Item, Writing
+from aios_nb.notebook.widgets.titles import begins
 from aios_nb.notebook.widgets.transcript import Transcript, is_under_way
 
 PAGE = 100
 """Rows of the log that are read at a time, the newest first."""
+FIRST_ROWS = 4
+"""Of a long conversation: among them is its first message."""
 SETTLE_S = 10.0
 """An answer is in the log before it is told; the log's own word of it may come a moment later."""
 
@@ -43,6 +46,8 @@ class Following:
         self.conversation: str | None = None
         """None until something is said."""
         self.title = ""
+        self.begins = ""
+        """Its first message, as a title."""
         self.agents: list[str] = []
         self.transcript = Transcript(me, node_name)
         self.has_earlier = False
@@ -66,6 +71,8 @@ class Following:
         try:
             last = (await flow.result())["seq"]
             page, rows = await self._read(conversation, max(0, last - PAGE), last)
+            has_earlier = bool(rows) and rows[0]["seq"] > 1
+            first = (await self._read(conversation, 0, FIRST_ROWS))[1] if has_earlier else rows
         except BaseException:
             flow.close()
             raise
@@ -77,7 +84,7 @@ class Following:
         self.transcript.default = self.agents[0] if self.agents else ""
         for row in rows:
             self.transcript.take(row)
-        self.has_earlier = bool(rows) and rows[0]["seq"] > 1
+        self.begins, self.has_earlier = begins(first), has_earlier
         shown = {row["message_id"] for row in rows}
         self._listen_to(run for run in page["running"] if run["message_id"] in shown)
 
@@ -93,7 +100,7 @@ class Following:
         """Follow nothing; what runs, runs on."""
         self._turn += 1
         self._errands.drop()
-        self.conversation, self.title, self.agents = None, "", []
+        self.conversation, self.title, self.begins, self.agents = None, "", "", []
         self.transcript = Transcript(self._me, self._node_name)
         self.has_earlier, self.turned = False, True
         self.changed()
@@ -140,6 +147,7 @@ class Following:
     # What comes in -----------------------------------------------------------------------------
 
     def _take(self, row: dict[str, Any]) -> None:
+        self.begins = self.begins or begins([row])
         self.transcript.take(row)
         if row["kind"] in {"join", "leave"}:
             others = [agent for agent in self.agents if agent != row["ref"]]

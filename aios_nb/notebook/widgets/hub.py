@@ -135,8 +135,10 @@ class AgentHub(Panel):
 
     def _close_chats(self, keep: int = 0) -> None:
         """The oldest first."""
-        while len(self._chats) > keep:
-            self._chats.pop(next(iter(self._chats))).close()
+        for agent in tuple(self._chats)[: max(0, len(self._chats) - keep)]:
+            chat = self._chats.pop(agent, None)
+            if chat is not None:  # else another thread closes it
+                chat.close()
 
     def _show_chat(self, reference: str) -> None:
         if reference and reference == self.chat:
@@ -149,6 +151,8 @@ class AgentHub(Panel):
             chat.rest()
 
     def close(self) -> None:
+        if self.closed:
+            return
         super().close()
         self._close_chats()
 

@@ -78,8 +78,10 @@ class Panel(anywidget.AnyWidget):
     saved = traitlets.Dict().tag(sync=True)
     """What a page shows that cannot ask: after a reload beside a busy cell, or without a kernel."""
     resting = traitlets.Bool().tag(sync=True)
-    """Nobody sees it, for all one knows."""
+    """Nobody sees it, for all one knows; what was typed into it may be taken over by another."""
 
+    closed = True
+    """Until it is made, and for good after its end."""
     aside = frozenset({"bye"})
     """What a page says by itself; a view that is being taken away may still say it."""
 
@@ -102,7 +104,7 @@ class Panel(anywidget.AnyWidget):
         self.closed = False
         self.inside = False
         """Shown in another panel, which says when it rests."""
-        self._switching = threading.Lock()
+        self._switching = threading.RLock()
         unbound(lambda: super(Panel, self).__init__(line=secrets.token_hex(8)))
         self.on_msg(self._heard)
         self._leave = host.subscribe(self._host_changed)
@@ -197,8 +199,11 @@ class Panel(anywidget.AnyWidget):
     def rest(self) -> None:
         """Nobody sees it any more, and nothing is sent. It goes on when it is shown again."""
         with self._switching:
-            if not self.resting:
+            if self.resting:
+                return
+            try:
                 self._rests(now=True)
+            finally:  # whatever becomes of telling it
                 self._stop()
                 self.rested()
 
@@ -223,7 +228,12 @@ class Panel(anywidget.AnyWidget):
     # Plumbing ----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Stop listening, and leave the page, for good. A second call does nothing."""
+        """Stop listening, and leave the page, for good. A second call does nothing.
+
+        The garbage collector makes one, wherever it is at work: it must not wait for a lock.
+        """
+        if self.closed:
+            return
         with self._switching:
             self.closed = True  # what was handed to the node's loop before is not begun there
             self._stop()

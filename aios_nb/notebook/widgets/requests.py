@@ -204,6 +204,6 @@ class Requests:
 
 
 def _place(message: Message, talk: Talk) -> int:
-    """Where it was written; a page that has just begun a new one cannot know how it counts."""
+    """Where it was written; a page that has just opened does not know how that counts."""
     place = message.get("place")
     return place if isinstance(place, int) else talk.place

@@ -89,7 +89,7 @@ class Showing:
         if talk is not None:
             with contextlib.suppress(AiosError):  # stopped in the meantime
                 if site is None or site.loop.is_here() or self._chat.talk is None:
-                    self._bundle = _print(talk, talk.here.transcript.sorted(), {})
+                    self._bundle = _print(*_said(talk), {})
                 else:
                     self._bundle = site.run(lambda: _printed(talk))
         if not self._bundle:
@@ -184,12 +184,18 @@ async def _printed(talk: Talk) -> dict[str, str]:
                         with contextlib.suppress(AiosError):
                             pictures[file["sha256"]] = await get_file(talk.client, file)
                             room -= file["size"]
-    return await asyncio.to_thread(_print, talk, talk.here.transcript.sorted(), pictures)
+    return await asyncio.to_thread(_print, *_said(talk), pictures)
 
 
-def _print(talk: Talk, items: Sequence[Item], pictures: Mapping[str, bytes]) -> dict[str, str]:
+def _said(talk: Talk) -> tuple[str, str, list[Item]]:
+    """All that is printed of it, as it is now."""
     name = (talk.agent or talk.wanted).partition("@")[0]
-    title = talk.heading()
+    return talk.heading(), name, talk.here.transcript.sorted()
+
+
+def _print(
+    title: str, name: str, items: Sequence[Item], pictures: Mapping[str, bytes]
+) -> dict[str, str]:
     if not items:
         begin = f'Nothing was said yet. Where there is no window: %aios ask {name} …, or .ask("…")'
         return {

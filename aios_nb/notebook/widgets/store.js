@@ -36,7 +36,8 @@ class Store {
     this.files = new Map();
     this.editing = null;
     this.ignored = null;
-    this.beginning = false;
+    /** The place of a conversation that was just begun, before Python has said so; null: where one looks. */
+    this.next = null;
     this.soughtDraft = false;
     // Where somebody is reading.
     this.scroll = null;
@@ -134,8 +135,9 @@ class Store {
   }
 
   take(state) {
-    if (state.head.place !== this.head?.place) this.beginning = false;
+    if (state.head.place !== this.head?.place) this.next = null;
     this.head = state.head;
+    for (const { message } of this.pending.values()) message.place ??= this.head.place; // said before it was known
     this.items = new Map(state.items.map((item) => [item.id, item]));
     for (const one of this.pending.values()) if (one.taken && !this.isFor(one)) this.forget(one.id);
     this.findOwnDraft();
@@ -164,7 +166,7 @@ class Store {
     this.heardState = true;
     this.changed("all");
     this.findDraft();
-    for (const one of this.pending.values()) if (!one.refused && !one.said) this.sayAgain(one);
+    for (const one of this.pending.values()) if (!one.refused && !one.taken && !one.said) this.sayAgain(one);
     for (const file of this.chips()) if (file.unsure) file.say?.();
     for (const want of this.wanted.values()) if (want.lost) this.fetch(want);
   }
@@ -196,7 +198,7 @@ class Store {
     this.acks.clear(); // what was said is said again, and an upload begins anew
     this.sleep(message.problem);
     for (const one of this.pending.values()) if (!one.refused && !one.taken) one.state = "asleep";
-    this.beginning = false; // nobody heard of it
+    this.next = null; // perhaps nobody heard of it; what was said there is refused then
     this.keepDraft();
     this.changed("pending");
     this.on_missed();
@@ -218,7 +220,8 @@ class Store {
 
   /** The kernel is gone: what it has not heard goes back to where it was written, for the next one. */
   takeBack() {
-    const unheard = [...this.pending.values()].filter((one) => one.refused || !one.said || this.acks.has(one.said));
+    const isUnheard = (one) => !one.taken && (one.refused || !one.said || this.acks.has(one.said));
+    const unheard = [...this.pending.values()].filter(isUnheard);
     for (const one of unheard) this.pending.delete(one.id);
     for (const one of this.pending.values()) if (!one.taken) one.state = "cut";
     const written = this.written();
@@ -302,6 +305,8 @@ class Store {
   on_refused(message) {
     const one = this.pending.get(message.id);
     if (!one || one.taken) return;
+    const isAnswer = (item) => one.question && item.who.mine && item.re && item.text === one.text;
+    if ([...this.items.values()].some(isAnswer)) return this.forget(one.id); // it was taken before the node went
     one.refused = message;
     if (message.nobody && !this.draft && one.message.text) {
       this.putBack(one);
@@ -311,9 +316,9 @@ class Store {
     this.changed("pending");
   }
 
-  /** Whether it was written where the chat is now. */
+  /** Whether it was written where the chat is now, or where it turns to in a moment. */
   isFor({ message: { place } }) {
-    return place === undefined || place === this.head.place;
+    return !(place < this.head?.place);
   }
 
   /** It is there, or nobody wants to send it any more. */
@@ -351,6 +356,7 @@ class Store {
     if (!one) return;
     one.taken = true;
     if (one.question || !this.isFor(one)) this.forget(id);
+    else this.changed("pending");
   }
 
   on_unloadable(message) {
@@ -374,7 +380,7 @@ class Store {
 
   /** A new conversation; what is sent from now on is for that one, though the page may still show another. */
   begin() {
-    this.beginning = true;
+    this.next = (this.next ?? this.head?.place ?? 0) + 1;
     this.line.say({ type: "new" });
   }
 
@@ -406,9 +412,9 @@ class Store {
     this.sendHere(one);
   }
 
-  /** In the conversation that somebody looks at now, or has just begun. */
+  /** In the conversation that somebody looks at now, or in the one just begun. */
   sendHere(one) {
-    one.message.place = this.beginning ? undefined : this.head?.place;
+    one.message.place = this.next ?? this.head?.place;
     this.sayAgain(one);
   }
 

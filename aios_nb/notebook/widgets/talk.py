@@ -19,6 +19,7 @@ from aios_nb.notebook.widgets.company import Company
 from aios_nb.notebook.widgets.contents import MENTION
 from aios_nb.notebook.widgets.errands import Errands
 from aios_nb.notebook.widgets.following import Following
+from aios_nb.notebook.widgets.titles import TO_ONE, first_words, untitled
 from aios_nb.notebook.widgets.transcript import RESENT
 from aios_nb.people.conversations import opened_in
 from aios_nb.people.wording import NOTEBOOK, typed, what
@@ -29,11 +30,7 @@ LISTED = 200
 """Conversations among which the one to go on with is looked for."""
 DEADLINE_S = 600.0
 """Somebody looks on and can stop it: an agent may take its time, and a node may come back."""
-TITLE = "Chat with {}"
-"""Of a conversation whose first message has no words."""
-TITLE_CHARS = 60
 EXAMPLES_MAX = 4
-_TO_ONE = re.compile(MENTION.pattern + r"[,:]?\s+(?=\S)")
 _FIRST = re.compile(MENTION.pattern + r"[,:]?(?=\s|$)", re.IGNORECASE)
 _DECORATED = re.compile(r"@\w+\s*\n\s*(?:@|def |async |class )")
 
@@ -165,7 +162,7 @@ class Talk:
             if self.here.conversation is None:
                 if not self.agent:
                     raise self.problem or UsageError("there is nobody to talk to")
-                title = _first_words(text) or self._untitled()
+                title = first_words(text) or untitled(self.agent)
                 opened = await self.client.call("chat.open", agents=[self.agent], title=title)
                 self._new = False
                 await self._enter(opened["conversation"])
@@ -305,7 +302,7 @@ class Talk:
         """
         names = list(dict.fromkeys(MENTION.findall(text)))
         found = {name: agent for name in names if (agent := self._named(name, mentioned))}
-        first = _TO_ONE.match(text)
+        first = TO_ONE.match(text)
         if len(names) == 1 and first is not None and names[0] in found:
             return found[names[0]], text[first.end() :]
         for name, agent in found.items():
@@ -415,17 +412,11 @@ class Talk:
 
     def called(self) -> str:
         """How a person called it; empty if its title only repeats how it begins."""
-        here = self.here
-        items = () if here.has_earlier else here.transcript.items.values()
-        first = min(items, key=lambda item: item.order, default=None)
-        begins = first is not None and here.title == _first_words(first.text)
-        return "" if begins or here.title == self._untitled() else here.title
-
-    def _untitled(self) -> str:
-        return TITLE.format((self.agent or self.wanted).partition("@")[0])
+        title = self.here.title
+        return "" if title in {self.here.begins, untitled(self.agent)} else title
 
     def heading(self) -> str:
-        return self.called() or self._untitled()
+        return self.called() or untitled(self.agent or self.wanted)
 
     async def rename(self, title: str) -> None:
         conversation = await self._ensure()
@@ -491,11 +482,3 @@ class Talk:
             hint = one_line(typed(self.problem.hint or "", NOTEBOOK))
             head["problem"] = {"text": said, "hint": hint}
         return head
-
-
-def _first_words(text: str) -> str:
-    """A title for what begins so. To whom it was said is not part of it."""
-    to_one = _TO_ONE.match(text)
-    begin = to_one.end() if to_one else 0
-    words = gist(text[begin : begin + 4 * TITLE_CHARS])
-    return words if len(words) <= TITLE_CHARS else f"{words[: TITLE_CHARS - 1]}…"

@@ -12,7 +12,7 @@ from aios_nb.parts import FILE_LIMIT_BYTES
 
 HELD_BYTES = 100 << 20
 """Of files that are not on the node yet, together."""
-STALLED_S = 600.0
+STALLED_S = 4 * 3600.0
 """A page that says nothing more of a file for so long is closed. A cell may keep one waiting."""
 
 

@@ -7,6 +7,7 @@ import hashlib
 from aios_nb.notebook.widgets.chat import SAVED_BYTES
 from aios_nb.notebook.widgets.contents import data_view
 from aios_nb.notebook.widgets.following import PAGE
+from aios_nb.notebook.widgets.titles import first_words
 from aios_nb.parts import File
 from tests.notebook.chat.windows import NASTY, PNG, Make, Open
 from tests.sites import TestSite
@@ -84,6 +85,9 @@ def test_a_long_conversation_is_read_from_its_end(open_chat: Open, site: TestSit
     chat = open_chat("echo")
     chat.until(lambda page: len(page.items) == PAGE and page.head["earlier"])
     assert chat.page.sorted()[0]["text"].startswith("50 ")
+    assert chat.page.head["called"] == "long"
+    chat.say("rename", title=first_words("0 " + "x" * 5000))
+    chat.until(lambda page: page.head["called"] == "")  # though how it begins is not shown
     chat.until(lambda _: chat.saved.get("items"))
     kept = chat.saved["items"]
     assert kept == chat.page.sorted()[-len(kept) :]
