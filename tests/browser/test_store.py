@@ -73,6 +73,14 @@ STORIES = {
         return pending().length;""",
         0,
     ),
+    "an answer that another question got before was refused": (
+        """
+        state(0, [mine("m-9", "yes", { re: "m-1" })]);
+        store.answer({ reply: "r-2", question: "q-2" }, "yes");
+        store.heard({ type: "refused", id: last().id, text: "this waits for no answer" });
+        return pending().map((one) => one.refused.text);""",
+        ["this waits for no answer"],
+    ),
     "what was refused stays until somebody decides": (
         """
         store.send("two");

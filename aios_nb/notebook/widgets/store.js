@@ -305,8 +305,8 @@ class Store {
   on_refused(message) {
     const one = this.pending.get(message.id);
     if (!one || one.taken) return;
-    const isAnswer = (item) => one.question && item.who.mine && item.re && item.text === one.text;
-    if ([...this.items.values()].some(isAnswer)) return this.forget(one.id); // it was taken before the node went
+    const isIt = (item) => item.who.mine && item.re && item.text === one.text && !one.seen.has(item.id);
+    if (one.question && [...this.items.values()].some(isIt)) return this.forget(one.id); // it was taken before the node went
     one.refused = message;
     if (message.nobody && !this.draft && one.message.text) {
       this.putBack(one);
@@ -402,7 +402,8 @@ class Store {
   }
 
   answer({ reply, question }, text) {
-    this.push({ text, files: [], question, message: { type: "answer", reply, question, text } });
+    const seen = new Set(this.items.keys()); // the same may have been answered before
+    this.push({ text, files: [], question, seen, message: { type: "answer", reply, question, text } });
   }
 
   push(one) {
