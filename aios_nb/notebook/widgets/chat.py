@@ -321,10 +321,7 @@ class AgentChat(Panel):
         if talk is not None:
             self._on_loop(lambda: _end(talk))
 
-    def close(self) -> None:
-        if self.closed:
-            return
-        super().close()
+    def ended(self) -> None:
         self._showing.close()
         self._on_loop(self._closed)
 

@@ -150,10 +150,7 @@ class AgentHub(Panel):
         for chat in tuple(self._chats.values()):
             chat.rest()
 
-    def close(self) -> None:
-        if self.closed:
-            return
-        super().close()
+    def ended(self) -> None:
         self._close_chats()
 
     # For who cannot ask ------------------------------------------------------------------------

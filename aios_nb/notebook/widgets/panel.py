@@ -238,6 +238,10 @@ class Panel(anywidget.AnyWidget):
             self.closed = True  # what was handed to the node's loop before is not begun there
             self._stop()
         super().close()
+        self.ended()
+
+    def ended(self) -> None:
+        """For subclasses: it is closed. Called once, on any thread."""
 
     def _stop(self) -> None:
         with _AWAKE_LOCK:
