@@ -24,7 +24,8 @@ def ask(args: argparse.Namespace) -> None:
     contents = _read_files(args.file)
 
     async def work(client: SiteClient) -> dict[str, Any]:
-        conversation = args.conversation and await find(client, args.conversation)
+        named = args.conversation
+        conversation = None if named is None else await find(client, named)
         files = [await put_file(client, *content) for content in contents]
         asking = Asking(client, ask_person=_ask_person, quiet=args.json, save=args.save)
         return await asking(

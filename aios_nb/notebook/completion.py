@@ -16,6 +16,7 @@ from aios_nb.notebook.filling import variables
 from aios_nb.notebook.parser import COMMANDS, OFFER, Argument, Command, Option
 from aios_nb.notebook.paths import paths
 from aios_nb.notebook.words import quoted, skip, typed, word_at
+from aios_nb.people.conversations import recent
 from aios_nb.people.naming import is_built_in
 
 if TYPE_CHECKING:
@@ -118,13 +119,12 @@ class Completion:
         if site is None or (self._asked is not None and not self._asked.done()):
             return
         with contextlib.suppress(AiosError, RuntimeError):  # stopped between two lines
-            self._asked = site.loop.submit(site.client.call("chat.list", limit=CONVERSATIONS))
+            self._asked = site.loop.submit(recent(site.client, CONVERSATIONS))
             self._asked.add_done_callback(self._heard)
 
     def _heard(self, answer: Future[Any]) -> None:
         with contextlib.suppress(BaseException):
-            rows = answer.result()["conversations"]
-            self._conversations = [row["conversation"] for row in rows]
+            self._conversations = [row["conversation"] for row in answer.result()]
 
     def _command(self, line: str) -> Found:
         name, space, rest = line.partition(" ")

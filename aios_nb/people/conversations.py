@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +13,50 @@ from aios_nb.people.naming import NODE_SHOWN, app_of
 from aios_nb.richtext import one_line
 
 LISTED = 1000
+_AT_ONCE = 200
+_LOOKED_AT = 5_000
+"""Of all conversations of a node, the busiest agents' callers included, these are gone through."""
 _LAST = "last"
+_YOU = "you"
 _TOKEN = "token:"  # noqa: S105 - what its id begins with
+
+
+async def yours(client: SiteClient) -> AsyncIterator[dict[str, Any]]:
+    """The conversations you opened, here or on a phone, last used first.
+
+    Not those of your agents, nor of whoever else asks them: what is said in these is not for you.
+    """
+    before: dict[str, str] = {}
+    for _ in range(_LOOKED_AT // _AT_ONCE):
+        listed = await client.call("chat.list", limit=_AT_ONCE, **before)
+        rows = listed["conversations"]
+        for row in rows:
+            if row["parent"] is None and (opened_by(row) == _YOU or opened_in(row)):
+                yield row
+        if len(rows) < _AT_ONCE:
+            return
+        before = {"before": rows[-1]["cursor"]}
+
+
+async def recent(client: SiteClient, most: int) -> list[dict[str, Any]]:
+    """So many of yours at most."""
+    found: list[dict[str, Any]] = []
+    async for row in yours(client):
+        found.append(row)
+        if len(found) == most:
+            break
+    return found
 
 
 async def find(client: SiteClient, ref: str) -> str:
     """The id of a conversation by its id, the start of it, its title, or ``last``."""
-    rows = (await client.call("chat.list", limit=LISTED))["conversations"]
+    if not ref.strip():  # an empty variable is the start of every id
+        raise UsageError("no conversation is named", hint="its id, its title, or last")
     if ref == _LAST:
-        if not rows:
-            raise AiosError("there is no conversation yet", hint="start one: aios-nb chat")
-        return str(rows[0]["conversation"])
+        for row in await recent(client, 1):
+            return str(row["conversation"])
+        raise AiosError("there is no conversation yet", hint="start one: aios-nb chat")
+    rows = (await client.call("chat.list", limit=LISTED))["conversations"]
     if any(row["conversation"] == ref for row in rows):
         return ref
     close = [row for row in rows if row["conversation"].startswith(ref)] or [
@@ -50,7 +83,7 @@ def opened_by(row: Mapping[str, Any]) -> str:
     opener = str(row["opener"])
     name, _, node = opener.partition("@")
     if name == "owner" and node:
-        return "an agent" if row["parent"] else "you"
+        return "an agent" if row["parent"] else _YOU
     if opener.startswith(_TOKEN):
         return opened_in(row) or opener
     return f"node {opener[:NODE_SHOWN]}"

@@ -332,6 +332,8 @@ def test_conversations_are_listed_shown_renamed_exported_and_deleted(page: Conso
     assert ".md, .json or .ipynb" in page.error(f"%aios export last {tmp_path}/talk.txt")
     assert "no title now" in page.good('%aios rename "Sums of May" ""').text
     assert page.good("%aios chats").value[0].title == "keep *this*"
+    for line in ('history ""', 'rename "" May', 'delete ""'):
+        assert "no conversation is named" in page.error(f"%aios {line}")
     assert "is deleted" in page.good("%aios delete last").text
     assert "no such conversation" in page.error(f"%aios history {reply.conversation}")
 

@@ -50,3 +50,11 @@ def test_a_conversation_with_long_texts_is_seen_whole(
     monkeypatch.setattr(reading, "PAGE_BYTES", 1)  # every text is long
     found = site.node.run(lambda: seen(site.node, conversation))
     assert [text for text in found if text] == [text for text in QUESTIONS for _ in "qa"]
+
+
+@pytest.mark.parametrize("nothing", ["", "  "])
+def test_an_empty_name_is_no_conversation(make_site: Callable[..., TestSite], nothing: str) -> None:
+    site = make_site()
+    site.node.ask("echo", "the only one")
+    with pytest.raises(conversations.UsageError, match="no conversation is named"):
+        site.node.run(lambda: conversations.find(site.node.client, nothing))

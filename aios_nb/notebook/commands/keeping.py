@@ -21,7 +21,8 @@ def chats(call: Call) -> Chats:
 
 def history(call: Call) -> History:
     node = call.node()
-    conversation = node.run(lambda: find(node.client, call["c"] or _LATEST))
+    wanted = _LATEST if call["c"] is None else call["c"]
+    conversation = node.run(lambda: find(node.client, wanted))
     return node.history(conversation)
 
 

@@ -21,7 +21,7 @@ from aios_nb.notebook.widgets.errands import Errands
 from aios_nb.notebook.widgets.following import Following
 from aios_nb.notebook.widgets.titles import TO_ONE, first_words, untitled
 from aios_nb.notebook.widgets.transcript import RESENT
-from aios_nb.people.conversations import opened_in
+from aios_nb.people.conversations import opened_in, recent, yours
 from aios_nb.people.wording import NOTEBOOK, typed, what
 from aios_nb.richtext import gist, one_line
 
@@ -135,11 +135,10 @@ class Talk:
         One that began with a question asked by other means has no title of its own.
         """
         name = self.wanted.partition("@")[0]
-        listed = await self.client.call("chat.list", limit=LISTED)
-        for row in listed["conversations"]:
+        async for row in yours(self.client):
             first = (row["agents"] or [""])[0]
             with_it = first == self.agent if self.agent else first.partition("@")[0] == name
-            if with_it and row["parent"] is None and row["opener"] == self.me:
+            if with_it and row["opener"] == self.me:
                 found: str = row["conversation"]
                 page = await self.client.call(
                     "chat.history", conversation=found, after=row["messages"], limit=1
@@ -395,7 +394,6 @@ class Talk:
 
     async def chats(self) -> list[dict[str, Any]]:
         """Conversations to turn to, last used first."""
-        listed = await self.client.call("chat.list", limit=LISTED)
         return [
             {
                 "conversation": row["conversation"],
@@ -406,8 +404,7 @@ class Talk:
                 "at": row["updated_at"],
                 "current": row["conversation"] == self.here.conversation,
             }
-            for row in listed["conversations"]
-            if row["parent"] is None and (row["opener"] == self.me or opened_in(row))
+            for row in await recent(self.client, LISTED)
         ]
 
     def called(self) -> str:
