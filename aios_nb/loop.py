@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from aios_nb.current import program
-from aios_nb.errors import UsageError
+from aios_nb.errors import AiosError, UsageError
 
 T = TypeVar("T")
 
@@ -123,7 +123,11 @@ class LoopThread:
 
     def submit(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
         """Hand work to the loop from any thread."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop)
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self.loop)
+        except (AiosError, RuntimeError):  # not running: Python would warn of work left undone
+            work.close()
+            raise
 
     def sync(self, make: Callable[[], Coroutine[Any, Any, T]], within_s: float | None = None) -> T:
         """The work's result, waited for here. An interrupt, or the end of that time, cancels it.

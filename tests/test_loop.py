@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import socket
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -165,6 +167,20 @@ def test_another_loop_can_await_it_and_stays_free(loop: LoopThread) -> None:
         return await waiting
 
     assert asyncio.run(main()) == "done"
+
+
+def test_work_for_a_loop_that_does_not_turn_is_refused_and_nothing_is_left_undone() -> None:
+    async def nothing() -> None: ...
+
+    stopped = LoopThread("test-stopped")
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        with pytest.raises(UsageError, match="not running"):
+            asyncio.run(stopped.bridge(nothing))
+        with pytest.raises(UsageError, match="not running"):
+            stopped.submit(nothing())
+        gc.collect()
+    assert [str(one.message) for one in warned] == []
 
 
 def test_stop_cancels_what_is_left_and_ends_the_thread() -> None:
