@@ -162,7 +162,7 @@ class Node(Site):
         rooms.on_withdrawn = self._withdrawn
         info = await rooms.open(self._definitions, self._methods)
         claim.publish(info)
-        self._client = rooms.client
+        self._client, self._node_id = rooms.client, info.node_id
         self.run_info = info
 
     def __repr__(self) -> str:

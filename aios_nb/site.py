@@ -63,23 +63,12 @@ class Waiting(Protocol):
         """What the agent says about how far it is."""
 
 
-class Later:
-    """The node of an answer that was kept in a file, if it is there when it is needed."""
-
-    def __init__(self, node_id: str) -> None:
-        self._wanted = node_id
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        node = program.there()
-        if node.node_id != self._wanted:
-            raise NotRunning(f"this was of another node, {self._wanted}")
-        return getattr(node, name)
-
-
 class Site(GuestVerbs):
-    """The verbs of a node. ``client`` lives on ``loop``; call from anywhere else."""
+    """The verbs of a node. ``client`` lives on ``loop``; call from anywhere else.
+
+    Answers outlive their node, which may be started anew at any time. So the verbs of one that was
+    stopped are those of the program's node, if that has the same id.
+    """
 
     chat_face: ClassVar[Callable[[Site, str], Any] | None] = None
     """Opens a chat with an agent, where there is a page to show it on."""
@@ -91,6 +80,8 @@ class Site(GuestVerbs):
     def __init__(self, loop: LoopThread) -> None:
         self.loop = loop
         self._client: SiteClient | None = None
+        self._node_id = ""
+        """Whose verbs these are, from its first start on."""
 
     def __copy__(self) -> Self:
         """A copy of an answer belongs to the same node."""
@@ -101,13 +92,33 @@ class Site(GuestVerbs):
 
     def __reduce__(self) -> tuple[type[Later], tuple[str]]:
         """An answer may be kept in a file; its node is looked for when it is used again."""
-        return Later, (getattr(self._client, "node_id", ""),)
+        return Later, (self._node_id,)
 
     @property
     def client(self) -> SiteClient:
-        if self._client is None:
+        if self._client is not None:
+            return self._client
+        running: Site | None = program.running
+        if running is None or not self._is_stopped():
             raise UsageError("the node is not running", hint="start it with aios.up()")
-        return self._client
+        return self._next(running).client
+
+    def _is_stopped(self) -> bool:
+        """It ran and does not any more. In a forked child it still does, elsewhere."""
+        return bool(self._node_id) and self._client is None and not self.loop.running
+
+    def _next(self, running: Site) -> Site:
+        """The program's node, if that is this one anew."""
+        if running._node_id != self._node_id:
+            raise NotRunning(
+                f"this is of node {self._node_id}, which was stopped",
+                hint="the one that runs: aios.node().ask(…)",
+            )
+        return running
+
+    def _turning(self) -> LoopThread:
+        """The loop for its work; waits for a node that is starting if it has none of its own."""
+        return self._next(program.there()).loop if self._is_stopped() else self.loop
 
     def run(
         self,
@@ -124,8 +135,8 @@ class Site(GuestVerbs):
         beside = threading.current_thread() is not threading.main_thread()
         try:
             if face is None or not doing or beside:
-                return self.loop.sync(make)
-            return self.loop.sync(lambda: self._shown(face(doing), make, message_id))
+                return self._turning().sync(make)
+            return self._turning().sync(lambda: self._shown(face(doing), make, message_id))
         except KeyboardInterrupt as stop:
             if doing and Site.stop_face is not None:
                 Site.stop_face(stop, doing)
@@ -162,7 +173,9 @@ class Site(GuestVerbs):
 
     async def on_loop(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Await work on the node's loop from any other."""
-        return await self.loop.bridge(make)
+        stopped = self._is_stopped()  # the wait for another node is not for the caller's loop
+        loop = await asyncio.to_thread(self._turning) if stopped else self.loop
+        return await loop.bridge(make)
 
     # One verb after another ------------------------------------------------------------------
 
@@ -350,6 +363,14 @@ class Site(GuestVerbs):
             messages = [*found.messages, *part.messages]
             found = History(conversation, messages, part.title, part.agents, client.node_id)
         return found
+
+
+class Later(Site):
+    """The node of an answer that was kept in a file."""
+
+    def __init__(self, node_id: str) -> None:
+        super().__init__(LoopThread("aios-later"))  # it never turns
+        self._node_id = node_id
 
 
 def _ref(agent: Any) -> str:

@@ -21,7 +21,8 @@ import aios_nb as aios
 from aios_nb.agents import decorator
 from aios_nb.agents.definition import describe
 from aios_nb.config import Settings
-from aios_nb.errors import AiosError, Busy, NoSuchAgent, NotRunning, Unreachable, UsageError
+from aios_nb.current import program
+from aios_nb.errors import Busy, NoSuchAgent, NotRunning, Unreachable, UsageError
 from aios_nb.site import History, Peer, Peers, Site
 
 
@@ -119,7 +120,7 @@ def test_without_a_node_it_says_how_to_start_one() -> None:
         aios.node()
     node = aios.up()
     aios.down()
-    with pytest.raises(AiosError, match="not running"):
+    with pytest.raises(NotRunning, match=r"no node is running.*aios\.up"):
         node.ask("echo", "x")
 
 
@@ -498,3 +499,54 @@ def test_an_answer_can_be_kept_in_a_file_and_copied() -> None:
         later.ask("x")
     aios.up()
     assert later.ask("3 + 3") == "6"
+
+
+def test_what_is_in_hand_goes_on_when_its_node_is_up_again() -> None:
+    @aios.agent
+    async def count(text: str, ctx: Any) -> tuple[str, aios.File]:
+        return str(len(ctx.messages)), aios.File(text.encode(), name="said.txt")
+
+    @aios.agent
+    async def polite(text: str, ctx: Any) -> str:
+        return f"hello {await ctx.ask_user('name?')}"
+
+    node = aios.up()
+    reply, hits = node.ask("count", "a"), node.search("count")
+    aios.down()
+    kept = pickle.dumps(reply)  # when nobody is there to say whose it is
+    aios.up()
+    assert reply.ask("b") == "2"
+    assert asyncio.run(reply.ask_async("c")) == "4"
+    assert reply.files[0].read() == asyncio.run(reply.files[0].read_async()) == b"a"
+    assert hits[0].ask("d") == "0"
+    assert pickle.loads(kept).ask("e") == "6"
+    assert node.ask("polite", "hi").answer("Ada") == "hello Ada"
+    assert [event.text for event in node.history(reply.conversation).messages][::2] == list("abce")
+
+
+def test_what_is_of_another_node_says_whose_it_was_and_whom_to_ask() -> None:
+    was = aios.up(name="alice")
+    reply, hits, whose = was.ask("echo", "x"), was.agents(), was.node_id
+    kept = pickle.dumps(reply)
+    aios.down()
+    node = aios.up(name="bob")
+    of_it = rf"of node {whose}, which was stopped.*aios\.node\(\)\.ask"
+    for again in (reply, hits[0], pickle.loads(kept)):
+        with pytest.raises(NotRunning, match=of_it):
+            again.ask("y")
+        with pytest.raises(NotRunning, match=of_it):
+            asyncio.run(again.ask_async("y"))
+    assert node.ask("echo", "z") == "z"
+
+
+def test_an_answer_waits_for_its_node_that_starts_anew() -> None:
+    reply = aios.up().ask("echo", "x")
+    aios.down()
+    starting = threading.Event()
+    leave = program.subscribe(starting.set)
+    starter = threading.Thread(target=aios.up)
+    starter.start()
+    starting.wait()
+    leave()
+    assert reply.ask("y") == "y"
+    starter.join()
