@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import mimetypes
 import os
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from aios_nb.envelope import FileRef, Outcome
 from aios_nb.errors import TooLarge, UsageError
@@ -48,6 +49,18 @@ class File:
 
     def __repr__(self) -> str:
         return f"File({self.name!r}, {self.mime}, {len(self.content)} bytes)"
+
+
+Source: TypeAlias = File | str | os.PathLike[str] | bytes
+"""What a file can be made from."""
+Files: TypeAlias = Source | Iterable[Source]
+
+
+def read_files(given: Files) -> list[File]:
+    """The files of a message, read now. One may stand by itself."""
+    if isinstance(given, (str, bytes, os.PathLike)) or not isinstance(given, Iterable):
+        given = (given,)
+    return [one if isinstance(one, File) else File(one) for one in given]
 
 
 class Reply(str):  # noqa: SLOT000 - the public one adds where it came from

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
-from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import msgspec
@@ -268,20 +267,22 @@ class Site(GuestVerbs):
         *,
         conversation: str | None = None,
         data: Any = None,
-        files: Sequence[parts.File | str | Path] = (),
+        files: parts.Files = (),
         deadline_s: float = DEADLINE_DEFAULT_S,
         wait: bool = True,
     ) -> Reply:
         """One question; waits for the answer. Opens a conversation, or goes on in one.
 
         ``agent``: its name, its id, a row of ``search``, or the declared function itself.
+        ``files``: paths or ``File``s, or one of them.
         ``wait=False``: at once, with status ``accepted``; an agent whose node is away gets it when
         that is back, until the deadline.
         """
         ref, message_id = _ref(agent), new_id("m")
+        said, read = spoken(text, files)
         return self.run(
             lambda: self._ask(
-                ref, text, message_id, conversation, data, files, deadline_s, wait=wait
+                ref, said, message_id, conversation, data, read, deadline_s, wait=wait
             ),
             f"asking {ref}",
             message_id,
@@ -294,14 +295,15 @@ class Site(GuestVerbs):
         *,
         conversation: str | None = None,
         data: Any = None,
-        files: Sequence[parts.File | str | Path] = (),
+        files: parts.Files = (),
         deadline_s: float = DEADLINE_DEFAULT_S,
         wait: bool = True,
     ) -> Reply:
         ref, message_id = _ref(agent), new_id("m")
+        said, read = await spoken_async(text, files)
         return await self.on_loop(
             lambda: self._ask(
-                ref, text, message_id, conversation, data, files, deadline_s, wait=wait
+                ref, said, message_id, conversation, data, read, deadline_s, wait=wait
             )
         )
 
@@ -312,22 +314,19 @@ class Site(GuestVerbs):
         message_id: str,
         conversation: str | None,
         data: Any,
-        files: Sequence[parts.File | str | Path],
+        files: list[parts.File],
         deadline_s: float,
         *,
         wait: bool,
     ) -> Reply:
         client = self.client
-        sent = []
-        for one in files:
-            file = one if isinstance(one, parts.File) else parts.File(one)
-            sent.append(await put_file(client, file.content, file.name, file.mime))
+        sent = [await put_file(client, file.content, file.name, file.mime) for file in files]
         given: dict[str, Any] = {"conversation": conversation, "data": data, "files": sent or None}
         try:
             result = await client.call(
                 "chat.send",
                 agent=agent,
-                text=str(text),
+                text=text,
                 message_id=message_id,
                 deadline_s=deadline_s,
                 wait=wait,
@@ -386,6 +385,18 @@ def _ref(agent: Any) -> str:
         called = getattr(agent, "__name__", type(agent).__name__)
         raise UsageError(f"{called} is not an agent of this program", hint="name it as a text")
     return name
+
+
+def spoken(text: Any, files: parts.Files) -> tuple[str, list[parts.File]]:
+    """A message's text and files, made here: a slow disk must not hold up the node's loop."""
+    return str(text), parts.read_files(files)
+
+
+async def spoken_async(text: Any, files: parts.Files) -> tuple[str, list[parts.File]]:
+    """The same, and the caller's loop is free meanwhile."""
+    if isinstance(text, str) and files == ():
+        return str(text), []  # nothing that could take its time
+    return await asyncio.to_thread(spoken, text, files)
 
 
 async def cancel(client: SiteClient, message_id: str) -> None:

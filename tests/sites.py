@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,18 @@ class TestSite:
 
 def limits(**changed: Any) -> Limits:
     return Limits(**changed)
+
+
+class Slow:
+    """A text that takes its time to be made; ``threads``: where it was."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.threads: list[str] = []
+
+    def __str__(self) -> str:
+        self.threads.append(threading.current_thread().name)
+        return self._text
 
 
 class Gate:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import functools
+import os
 import pickle
 import signal
 import subprocess
@@ -24,6 +26,7 @@ from aios_nb.config import Settings
 from aios_nb.current import program
 from aios_nb.errors import Busy, NoSuchAgent, NotRunning, Unreachable, UsageError
 from aios_nb.site import History, Peer, Peers, Site
+from tests.sites import Slow
 
 
 @pytest.fixture(autouse=True)
@@ -165,6 +168,30 @@ def test_tables_and_files_travel_both_ways(tmp_path: Path) -> None:
     assert reply.files[0].save(tmp_path / "out.bin").read_bytes() == content[::-1]
     with pytest.raises(UsageError, match="cannot be written"):
         reply.files[0].save(tmp_path / "missing" / "out.bin")
+
+
+@pytest.mark.parametrize("twin", [False, True])
+def test_what_is_slow_to_read_holds_up_who_reads_it_and_nobody_else(
+    tmp_path: Path, *, twin: bool
+) -> None:
+    @aios.agent
+    def look(text: str, ctx: Any) -> str:
+        return f"{text}: {ctx.read(ctx.files[0]).decode()}"
+
+    node = aios.up()
+    slow, text = tmp_path / "slow.txt", Slow("read")
+    os.mkfifo(slow)
+
+    async def main() -> None:
+        ask = node.ask_async if twin else functools.partial(asyncio.to_thread, node.ask)
+        asked = asyncio.create_task(ask("look", text, files=[slow]))  # type: ignore[operator]
+        with await asyncio.to_thread(slow.open, "wb") as disk:  # it is being read
+            assert await asyncio.wait_for(node.ask_async("echo", "x"), 20) == "x"
+            disk.write(b"at last")
+        assert await asked == "read: at last"
+
+    asyncio.run(main())
+    assert "aios-node" not in text.threads
 
 
 def test_a_question_is_answered() -> None:

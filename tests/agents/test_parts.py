@@ -6,7 +6,7 @@ import pytest
 
 from aios_nb.envelope import FileRef, Outcome
 from aios_nb.errors import TooLarge, UsageError
-from aios_nb.parts import FILE_LIMIT_BYTES, File, Reply
+from aios_nb.parts import FILE_LIMIT_BYTES, File, Reply, read_files
 
 
 def test_a_file_from_a_path_is_read_at_once(tmp_path):
@@ -32,6 +32,21 @@ def test_a_file_that_cannot_be_is_one_line(tmp_path):
         File(tmp_path)
     with pytest.raises(UsageError, match="not int"):
         File(3)
+
+
+def test_files_are_given_as_a_list_or_one_by_itself(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("a")
+    for one in (path, str(path), File(path), File(b"a", name="a.txt")):
+        for given in (one, [one], (each for each in [one])):
+            (file,) = read_files(given)
+            assert (file.name, file.content) == ("a.txt", b"a")
+    assert [file.content for file in read_files([path, b"b"])] == [b"a", b"b"]
+    assert read_files(b"b")[0].content == b"b"
+    assert read_files(()) == []
+    for wrong in (3, None):
+        with pytest.raises(UsageError, match="made from a path or bytes"):
+            read_files(wrong)
 
 
 def test_a_file_may_have_20_mb_and_not_a_byte_more(tmp_path):

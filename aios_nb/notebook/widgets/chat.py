@@ -6,7 +6,6 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -21,7 +20,7 @@ from aios_nb.notebook.widgets.panel import Host, Panel, asset
 from aios_nb.notebook.widgets.requests import Requests
 from aios_nb.notebook.widgets.showing import Showing
 from aios_nb.notebook.widgets.talk import DEADLINE_S, Talk
-from aios_nb.site import Reply, Site, cancel
+from aios_nb.site import Reply, Site, cancel, spoken, spoken_async
 
 START_S = 5.0
 """How long a new chat waits for its conversation to be read, and a question for the node."""
@@ -100,7 +99,7 @@ class AgentChat(Panel):
         self,
         text: str,
         *,
-        files: Sequence[parts.File | str | Path] = (),
+        files: parts.Files = (),
         deadline_s: float = DEADLINE_S,
     ) -> Reply:
         """Say it here and wait for the answer; ``@name`` asks that agent, as in the window.
@@ -108,33 +107,34 @@ class AgentChat(Panel):
         Of several agents the first one's answer is returned; all are in the conversation.
         """
         site = self._site()
+        said, read = spoken(text, files)
         doing = "waiting for the answer"  # of whom, the text may say
-        return site.run(lambda: self._ask(site, text, files, deadline_s), doing)
+        return site.run(lambda: self._ask(site, said, read, deadline_s), doing)
 
     async def ask_async(
         self,
         text: str,
         *,
-        files: Sequence[parts.File | str | Path] = (),
+        files: parts.Files = (),
         deadline_s: float = DEADLINE_S,
     ) -> Reply:
         site = self._site()
-        return await site.on_loop(lambda: self._ask(site, text, files, deadline_s))
+        said, read = await spoken_async(text, files)
+        return await site.on_loop(lambda: self._ask(site, said, read, deadline_s))
 
     async def _ask(
         self,
         site: Site,
         text: str,
-        files: Sequence[parts.File | str | Path],
+        files: list[parts.File],
         deadline_s: float,
     ) -> Reply:
         async with self._speaking(site) as talk:
             await talk.ready.wait()
-            refs = []
-            for one in files:
-                file = one if isinstance(one, parts.File) else parts.File(one)
-                refs.append(await put_file(site.client, file.content, file.name, file.mime))
-            return await self._said(site, talk, str(text), refs, deadline_s)
+            refs = [
+                await put_file(site.client, file.content, file.name, file.mime) for file in files
+            ]
+            return await self._said(site, talk, text, refs, deadline_s)
 
     @asynccontextmanager
     async def _speaking(self, site: Site) -> AsyncIterator[Talk]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from aios_nb.parts import File
 from aios_nb.site import Site
 from tests.notebook.chat.windows import CEILING_S, PNG, Make, Open, Page, Window, moody, upper
 from tests.notebook.hosts import Switch
-from tests.sites import TestSite
+from tests.sites import Slow, TestSite
 
 # Opening --------------------------------------------------------------------------------------
 
@@ -457,6 +458,18 @@ def test_python_speaks_in_the_same_conversation(open_chat: Open, site: TestSite)
     plain = chat._repr_mimebundle_()[0]["text/plain"]
     assert "you → moody" in plain
     assert "failed: ValueError: not today" in plain
+
+
+def test_what_python_says_is_made_where_it_is_said(open_chat: Open, tmp_path: Path) -> None:
+    chat, text, file = open_chat("upper"), Slow("look"), tmp_path / "a.png"
+    file.write_bytes(PNG)
+    assert chat.ask(text, files=str(file)) == "LOOK"
+    assert asyncio.run(chat.ask_async(text, files=file)) == "LOOK"
+    assert len(text.threads) == 2
+    assert "aios-node" not in text.threads
+    chat.until(lambda page: page.said()[1::2] == [("upper", "LOOK")] * 2)
+    sent = [item["files"] for item in chat.page.sorted() if item.get("files")]
+    assert [(one["name"], one["size"]) for (one,) in sent] == [("a.png", len(PNG))] * 2
 
 
 def test_a_chat_whose_opening_is_interrupted_follows_nothing(
