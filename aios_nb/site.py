@@ -249,11 +249,14 @@ class Site(GuestVerbs):
         rows = msgspec.convert(result["agents"], list[AgentRow])
         return Hits(Hit(row, self) for row in rows)
 
-    def card(self, agent: str) -> CardView:
-        return self.run(lambda: self._card(agent), f"asking for the card of {agent}")
+    def card(self, agent: Any) -> CardView:
+        """What it says of itself, and who vouches for that. ``agent``: as ``ask`` takes it."""
+        ref = _ref(agent)
+        return self.run(lambda: self._card(ref), f"asking for the card of {ref}")
 
-    async def card_async(self, agent: str) -> CardView:
-        return await self.on_loop(lambda: self._card(agent))
+    async def card_async(self, agent: Any) -> CardView:
+        ref = _ref(agent)
+        return await self.on_loop(lambda: self._card(ref))
 
     async def _card(self, agent: str) -> CardView:
         view = msgspec.convert(await self.client.call("agents.card", agent=agent), CardView)
@@ -376,8 +379,8 @@ def _ref(agent: Any) -> str:
     """How the contract names this agent. Raises ``UsageError`` for what is none."""
     if isinstance(agent, str):
         return agent
-    if isinstance(agent, Hit):
-        return agent.row.id
+    if isinstance(agent, Hit | AgentRow):
+        return agent.id
     from aios_nb.agents.decorator import name_of
 
     name = name_of(agent)

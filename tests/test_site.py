@@ -365,7 +365,7 @@ def test_what_need_not_be_waited_for_is_answered_when_the_other_node_is_back(
         bob.stop()
 
 
-def test_a_declared_function_can_be_asked_itself() -> None:
+def test_an_agent_is_named_by_its_function_or_by_a_row_too() -> None:
     @aios.agent(name="shouts")
     async def loud(text: str) -> str:
         return text.upper()
@@ -374,9 +374,13 @@ def test_a_declared_function_can_be_asked_itself() -> None:
     assert node.ask(loud, "hello") == "HELLO"
     assert node.ask(node.search("shouts")[0], "hello") == "HELLO"
     assert node.ask(loud, "a").ask("b") == "B"
+    assert node.ask(node.search("shouts")[0].row, "hello") == "HELLO"
+    for agent in (loud, node.search("shouts")[0]):
+        assert node.card(agent).card == asyncio.run(node.card_async("shouts")).card
     for wrong in (len, 7, None):
-        with pytest.raises(UsageError, match="is not an agent of this program"):
-            node.ask(wrong, "hello")
+        for verb in (node.card, lambda agent: node.ask(agent, "hello")):
+            with pytest.raises(UsageError, match="is not an agent of this program"):
+                verb(wrong)
 
 
 @pytest.mark.parametrize(
