@@ -351,11 +351,14 @@ class Site(GuestVerbs):
         result = await self.client.call("chat.list", limit=limit)
         return Chats(msgspec.convert(result["conversations"], list[ChatRow]))
 
-    def history(self, conversation: str, after: int = 0) -> History:
-        return self.run(lambda: self._history(conversation, after))
+    def history(self, conversation: str | Reply | ChatRow, after: int = 0) -> History:
+        """What was said in it. ``conversation``: its id, an answer in it, or a row of ``chats``."""
+        which = _id_of(conversation)
+        return self.run(lambda: self._history(which, after))
 
-    async def history_async(self, conversation: str, after: int = 0) -> History:
-        return await self.on_loop(lambda: self._history(conversation, after))
+    async def history_async(self, conversation: str | Reply | ChatRow, after: int = 0) -> History:
+        which = _id_of(conversation)
+        return await self.on_loop(lambda: self._history(which, after))
 
     async def _history(self, conversation: str, after: int) -> History:
         client = self.client
@@ -388,6 +391,11 @@ def _ref(agent: Any) -> str:
         called = getattr(agent, "__name__", type(agent).__name__)
         raise UsageError(f"{called} is not an agent of this program", hint="name it as a text")
     return name
+
+
+def _id_of(conversation: str | Reply | ChatRow) -> str:
+    """An answer is a text too, but none that names a conversation."""
+    return conversation.conversation if isinstance(conversation, Reply | ChatRow) else conversation
 
 
 def spoken(text: Any, files: parts.Files) -> tuple[str, list[parts.File]]:

@@ -141,6 +141,8 @@ def test_a_reply_is_a_str_that_goes_on() -> None:
     history = node.history(first.conversation)
     assert [event.text for event in history.messages] == ["a", "0", "b", "2"]
     assert "recall: 2" in str(history)
+    assert str(node.history(second)) == str(node.history(node.chats()[0])) == str(history)
+    assert str(asyncio.run(node.history_async(second))) == str(history)
     assert [chat.conversation for chat in node.chats()] == [first.conversation]
 
 
