@@ -66,7 +66,7 @@ class Program:
 
     def came(self, node: Any, *, chosen: bool) -> None:
         with self._changed:
-            self.chosen = chosen
+            self.chosen, self.sink = chosen, node.adopt
             self._set("up", node, "")
         self._tell()
 
@@ -87,15 +87,26 @@ class Program:
                     raise TimeoutError
                 self._changed.wait(_LOOK_S)
             node = self.node
-            chosen = self.chosen
             self._set("down" if node is None else "stopping", None, "stopped")
+        self._tell_end(node)
+        return node
+
+    def leaves(self, node: Any) -> bool:
+        """Whether it was this program's node; stopping it is then the caller's, until ``ended``."""
+        with self._changed:
+            if self.node is not node:
+                return False
+            self._set("stopping", None, "stopped")
+        self._tell_end(node)
+        return True
+
+    def _tell_end(self, node: Any) -> None:
         try:
             self._tell()
         except BaseException:  # interrupted: nobody would stop it
             if node is not None:
-                self.came(node, chosen=chosen)
+                self.came(node, chosen=self.chosen)
             raise
-        return node
 
     def ended(self) -> None:
         with self._changed:
@@ -140,6 +151,8 @@ class Program:
 
     def _set(self, state: State, node: Any, problem: str) -> None:
         self.state, self.node, self.problem = state, node, problem
+        if node is None:
+            self.sink = None
         self._changed.notify_all()
 
     def _tell(self) -> None:

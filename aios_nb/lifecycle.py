@@ -87,14 +87,12 @@ def down(within_s: float | None = None) -> None:
         node = program.take(within_s)
         if node is None:
             return
-        decorator.set_sink(None)
         behind.start()
     except RuntimeError:  # at the end of a program no thread begins any more
         _end(node, ended, within_s)
     except BaseException:
         if node is not None and behind.ident is None:  # interrupted: nobody would stop it
             program.came(node, chosen=program.chosen)
-            decorator.set_sink(node.adopt)
         raise
     waited(ended, within_s)
 

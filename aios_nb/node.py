@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from aios_nb.agents.definition import Definition, describe
 from aios_nb.config import Settings
+from aios_nb.current import program
 from aios_nb.errors import UsageError
 from aios_nb.home import Claim, Home, RunInfo
 from aios_nb.journal import keep_journal
@@ -74,6 +75,15 @@ class Node(Site):
         """
         if self.loop.is_here():
             raise UsageError("a node cannot be stopped by one of its own async agents")
+        is_programs = False
+        try:
+            is_programs = program.leaves(self)  # what is declared from now on is for the next one
+            self._end(within_s)
+        finally:
+            if is_programs:
+                program.ended()
+
+    def _end(self, within_s: float | None) -> None:
         _running.discard(self)
         until = None if within_s is None else time.monotonic() + within_s
         try:
@@ -174,8 +184,6 @@ class _Callable(types.ModuleType):
     """``aios_nb.node`` is this module and, in the contract, a function: ``aios_nb.node()``."""
 
     def __call__(self) -> Node:
-        from aios_nb.current import program
-
         node: Node = program.there()
         return node
 

@@ -17,6 +17,7 @@ import pytest
 import aios_nb as aios
 from aios_nb import lifecycle
 from aios_nb.agents import decorator
+from aios_nb.config import Settings
 from aios_nb.current import program
 from aios_nb.errors import AiosError
 from aios_nb.node import Node
@@ -94,6 +95,28 @@ def test_a_stop_that_fails_lets_go_of_the_name(monkeypatch):
     assert not node.running
     again = aios.up(name="ada")
     assert (again.node_id, again.name) == (before, "ada")
+
+
+def test_a_node_that_is_stopped_by_itself_is_no_longer_the_programs():
+    states: list[str] = []
+    leave = program.subscribe(lambda: states.append(program.state))
+    with aios.up(name="ada") as node:
+        before = node.node_id
+    leave()
+    assert states == ["starting", "up", "stopping", "down"]
+
+    @aios.agent
+    def greet(text: str) -> str:
+        return f"hello {text}"
+
+    again = aios.up(name="ada")
+    assert (again.node_id, again.ask("greet", "Ada")) == (before, "hello Ada")
+    again.stop()
+    again.stop()
+    with Node(Settings(name="another")) as other:
+        assert aios.up().ask("greet", "Bob") == "hello Bob"
+        other.stop()
+        assert program.state == "up"
 
 
 @pytest.mark.parametrize("state", ["starting", "stopping"])

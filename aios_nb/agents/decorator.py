@@ -119,8 +119,9 @@ def declare(definition: Definition) -> None:
         collected[definition.name] = definition
         return
     declared[definition.name] = definition
-    if program.sink is not None:
-        program.sink(definition)
+    sink = program.sink
+    if sink is not None:  # read once: a node that stops takes it away
+        sink(definition)
 
 
 def name_of(target: Any) -> str | None:
