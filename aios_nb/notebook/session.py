@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +15,7 @@ from aios_nb import lifecycle
 from aios_nb.current import program
 from aios_nb.errors import AiosError, NotRunning, UsageError
 from aios_nb.home import CLAIM_WAIT_S, Home
+from aios_nb.journal import keep_journal
 from aios_nb.loop import EXIT_S
 from aios_nb.notebook.renamed import NotebookFile
 from aios_nb.notebook.roster import Roster
@@ -83,6 +84,7 @@ class Session:
     def start(self, **options: Any) -> None:
         """Have a node: starts one behind, with what ``aios.up`` takes, unless there is one."""
         wanted = lifecycle.choices(**options) if options else None
+        keep_journal()  # what is logged before there is a node is printed otherwise
         behind = threading.Thread(
             target=self._launch, args=(wanted,), name="aios-start", daemon=True
         )
@@ -95,13 +97,18 @@ class Session:
                 raise
 
     def _launch(self, wanted: Settings | None) -> None:
-        try:
+        notebook: NotebookFile | None = None
+        with _no_matter():
             notebook = NotebookFile(Home(wanted.home if wanted else None), os.environ)
             self.earlier = notebook.earlier_node()
+        try:
             lifecycle.launch(wanted, chosen=wanted is not None)
-            notebook.remember(self.earlier)
         except Exception:  # the session tells the problem in one line; this is for the log
             log.warning("the node could not start", exc_info=True)
+            return
+        with _no_matter():
+            if notebook is not None:
+                notebook.remember(self.earlier)
 
     def node(self, within_s: float = WAIT_S) -> Node:
         """The running node; waits a little for one that is starting."""
@@ -159,6 +166,15 @@ class Session:
     def _at_exit(self) -> None:
         with contextlib.suppress(Exception):
             lifecycle.down(EXIT_S)
+
+
+@contextlib.contextmanager
+def _no_matter() -> Iterator[None]:
+    """Whatever fails inside is for the log alone: what a notebook was called must cost no node."""
+    try:
+        yield
+    except Exception:
+        log.warning("what this notebook was called is not known", exc_info=True)
 
 
 def _log_failure(following: Future[None]) -> None:

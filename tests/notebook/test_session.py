@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
@@ -122,6 +126,33 @@ def test_a_start_that_fails_can_be_tried_again(session: Session):
         aios.node()
 
     assert aios.up() is session.node()
+
+
+@pytest.mark.parametrize("home", ["~nobody-of-this-name/x", "/dev/null/x"])
+def test_a_home_that_cannot_be_is_said_in_one_line_and_nothing_is_logged_into_cells(
+    home: str, tmp_path: Path
+):
+    script = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.run_line_magic("load_ext", "aios_nb")
+shell.run_cell("import aios_nb; aios_nb.node()")
+shell.run_cell("%aios down").raise_error()
+shell.run_cell("%reload_ext aios_nb").raise_error()
+shell.run_cell("%aios").raise_error()
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "AIOS_HOME": home, "IPYTHONDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=CEILING_S,
+        check=True,
+    )
+    assert ran.stderr == ""
+    assert ran.stdout.splitlines()[1].startswith("the node could not start: ")
+    assert "no node is running" in ran.stdout
+    assert "%aios up tries again; %aios doctor" in ran.stdout
 
 
 def test_nodes_do_not_start_twice_at_once(session: Session):
