@@ -17,6 +17,7 @@ from aios_nb.errors import AiosError, NotRunning, UsageError
 from aios_nb.home import CLAIM_WAIT_S, Home
 from aios_nb.journal import keep_journal
 from aios_nb.loop import EXIT_S
+from aios_nb.notebook.kernel import cell_now
 from aios_nb.notebook.renamed import NotebookFile
 from aios_nb.notebook.roster import Roster
 
@@ -85,8 +86,12 @@ class Session:
         """Have a node: starts one behind, with what ``aios.up`` takes, unless there is one."""
         wanted = lifecycle.choices(**options) if options else None
         keep_journal()  # what is logged before there is a node is printed otherwise
+        cell = cell_now()
         behind = threading.Thread(
-            target=self._launch, args=(wanted,), name="aios-start", daemon=True
+            target=self._launch,
+            args=(wanted, cell.id if cell else ""),
+            name="aios-start",
+            daemon=True,
         )
         if program.begin(wait=False):
             try:
@@ -96,10 +101,10 @@ class Session:
                     program.failed(str(error) or "interrupted")
                 raise
 
-    def _launch(self, wanted: Settings | None) -> None:
+    def _launch(self, wanted: Settings | None, cell: str) -> None:
         notebook: NotebookFile | None = None
         with _no_matter():
-            notebook = NotebookFile(Home(wanted.home if wanted else None), os.environ)
+            notebook = NotebookFile(Home(wanted.home if wanted else None), os.environ, cell)
             self.earlier = notebook.earlier_node()
         try:
             lifecycle.launch(wanted, chosen=wanted is not None)

@@ -89,10 +89,15 @@ class Notebook:
         self.client.start_channels()
         self.client.wait_for_ready(timeout=CEILING_S)
 
-    def begin(self, code: str) -> Cell:
-        """Run a cell, without waiting for it."""
-        cell = Cell(self.client.execute(code))
-        self.cells[cell.id] = cell
+    def begin(self, code: str, cell_id: str = "") -> Cell:
+        """Run a cell, without waiting for it. ``cell_id``: say which one, as JupyterLab does."""
+        content = {"code": code, "silent": False, "store_history": True, "user_expressions": {},
+                   "allow_stdin": self.client.allow_stdin, "stop_on_error": True}  # fmt: skip
+        message = self.client.session.msg("execute_request", content)
+        if cell_id:
+            message["metadata"]["cellId"] = cell_id
+        self.client.shell_channel.send(message)
+        cell = self.cells[message["header"]["msg_id"]] = Cell(message["header"]["msg_id"])
         return cell
 
     def run(self, code: str) -> Cell:

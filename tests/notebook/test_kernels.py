@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import urllib.error
@@ -339,12 +340,14 @@ def test_a_renamed_notebook_is_told_where_its_conversations_are(
     open_notebook: Callable[..., Notebook], tmp_path: Path
 ):
     draft = tmp_path / "draft.ipynb"
-    draft.write_text("{}")
+    draft.write_text("{}")  # its cells are not saved yet
     first = open_notebook("before", JPY_SESSION_NAME=str(draft))
-    first.run("%load_ext aios_nb\nimport aios_nb as aios\nnode = aios.node()")
+    load = "%load_ext aios_nb\nimport aios_nb as aios\nnode = aios.node()"
+    assert first.finish(first.begin(load, cell_id="c0ffee")).status == "ok"
     first.run("%aios ask echo remember me")
     name = first.value("node.name")
     first.close()
+    draft.write_text(json.dumps({"cells": [{"id": "c0ffee"}]}))
     final = draft.rename(tmp_path / "final.ipynb")
     later = open_notebook("after", JPY_SESSION_NAME=str(final))
     cell = later.run("%load_ext aios_nb\nimport aios_nb as aios\nnode = aios.node()")

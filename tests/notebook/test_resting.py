@@ -34,12 +34,7 @@ def notebook(open_notebook: Callable[..., Notebook]) -> Notebook:
 
 def run_in(notebook: Notebook, cell_id: str, code: str) -> Cell:
     """Run a cell as JupyterLab does, which says which one it is."""
-    content = {"code": code, "silent": False, "store_history": True, "user_expressions": {},
-               "allow_stdin": False, "stop_on_error": True}  # fmt: skip
-    message = notebook.client.session.msg("execute_request", content)
-    message["metadata"]["cellId"] = cell_id
-    notebook.client.shell_channel.send(message)
-    cell = notebook.cells[message["header"]["msg_id"]] = Cell(message["header"]["msg_id"])
+    cell = notebook.begin(code, cell_id)
     assert notebook.finish(cell).status == "ok", cell.error
     return cell
 
