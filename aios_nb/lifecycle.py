@@ -48,6 +48,11 @@ def up(
         join=join,
         network=network,
     )
+    return have(wanted, chosen=True)
+
+
+def have(wanted: Settings, *, chosen: bool) -> Node:
+    """The node that runs, if it is as wanted, else a new one, which is ``chosen`` or came along."""
     before: Settings | None = None
     while not program.begin():
         running: Node | None = program.running
@@ -55,14 +60,14 @@ def up(
             continue
         problem = _differs(running, wanted)
         if problem is None:
-            program.chosen = True
+            program.chosen |= wanted != Settings()  # who wants nothing has chosen nothing
             return running
         if program.chosen:
             raise UsageError(problem, hint="aios.down() stops it first")
         before = running.settings
         down()
     try:
-        return launch(wanted, chosen=True)
+        return launch(wanted, chosen=chosen)
     except BaseException:
         # What cannot be had must not cost what was there.
         if before is not None and program.begin(wait=False):

@@ -19,7 +19,7 @@ from aios_nb import lifecycle
 from aios_nb.agents import decorator
 from aios_nb.config import Settings
 from aios_nb.current import program
-from aios_nb.errors import AiosError
+from aios_nb.errors import AiosError, UsageError
 from aios_nb.node import Node
 
 pytestmark = pytest.mark.usefixtures("aios_home")
@@ -182,6 +182,16 @@ def test_a_wrong_choice_does_not_cost_the_node_that_came_along():
     assert aios.node().node_id == before
     assert aios.node().ask("greet", "Ada") == "hello Ada"
     assert not program.chosen
+
+
+def test_asked_for_without_choices_the_node_that_came_along_is_given_and_may_still_be_chosen():
+    before = came_along()
+    assert aios.up() is before
+    assert aios.up(network="lab").settings.network == "lab"
+    aios.down()
+    assert aios.up().running
+    with pytest.raises(UsageError, match="without that network"):
+        aios.up(network="lab")
 
 
 def test_an_async_agent_cannot_stop_its_own_node_and_does_not_break_it():

@@ -44,11 +44,11 @@ def load(shell: Any) -> None:
 
 
 def unload(shell: Any) -> None:
-    """Take everything out again, and stop the node."""
+    """Take everything out again, and stop the node. Loaded again, the next one is as chosen."""
     session = session_of(shell)
     # First what takes time: who interrupts that still has the magics.
     _end_bridges()
-    session.stop()
+    session.pause()
     _take_out(session)
 
 

@@ -63,6 +63,9 @@ class Session:
         """What takes the extension out of the shell again; empty when it is not loaded."""
         self.earlier = ""
         """The node that this notebook had before its file was renamed."""
+        self._kept: Settings | None = None
+        """What was chosen for the node that ``pause`` stopped, until there is one again."""
+        self._starting: threading.Thread | None = None
         self._following: Future[None] | None = None
         self._followed: Any = None
         self._lock = threading.Lock()
@@ -83,8 +86,11 @@ class Session:
         return self.desk is not None and self.desk.patched
 
     def start(self, **options: Any) -> None:
-        """Have a node: starts one behind, with what ``aios.up`` takes, unless there is one."""
-        wanted = lifecycle.choices(**options) if options else None
+        """Have a node: starts one behind, with what ``aios.up`` takes, unless there is one.
+
+        Without options: with what was chosen for the one that ``pause`` stopped.
+        """
+        wanted = lifecycle.choices(**options) if options else self._kept
         keep_journal()  # what is logged before there is a node is printed otherwise
         cell = cell_now()
         behind = threading.Thread(
@@ -95,6 +101,7 @@ class Session:
         )
         if program.begin(wait=False):
             try:
+                self._starting = behind
                 behind.start()
             except BaseException as error:
                 if behind.ident is None:  # nobody would ever finish what was begun
@@ -111,9 +118,17 @@ class Session:
         except Exception:  # the session tells the problem in one line; this is for the log
             log.warning("the node could not start", exc_info=True)
             return
+        self._kept = None
         with _no_matter():
             if notebook is not None:
                 notebook.remember(self.earlier)
+
+    def up(self, **options: Any) -> None:
+        """Have a node with these choices, now. Without any, a start that failed is tried again."""
+        again = self._kept if self.state == "failed" and not options else None
+        wanted = again or lifecycle.choices(**options)
+        lifecycle.have(wanted, chosen=bool(options or again))
+        self._kept = None
 
     def node(self, within_s: float = WAIT_S) -> Node:
         """The running node; waits a little for one that is starting."""
@@ -143,6 +158,17 @@ class Session:
 
     def stop(self) -> None:
         """Stop the node, if there is one; waits for one that is starting."""
+        self._kept = None
+        lifecycle.down()
+
+    def pause(self) -> None:
+        """The same, until the next ``start``: what was chosen for the node is not forgotten."""
+        starting = self._starting
+        if starting is not None and starting.ident is not None:
+            starting.join()
+        node: Node | None = program.wait()
+        if node is not None:
+            self._kept = node.settings if program.chosen else None
         lifecycle.down()
 
     def _node_changed(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import socket
 import sys
 import types
 from pathlib import Path
@@ -13,7 +14,8 @@ from IPython.core.interactiveshell import InteractiveShell
 import aios_nb as aios
 from aios_nb.config import Settings
 from aios_nb.errors import AiosError, NotRunning, UsageError
-from aios_nb.notebook import completion, hosted, questions, welcome
+from aios_nb.node import Node
+from aios_nb.notebook import completion, extension, hosted, questions, welcome
 from aios_nb.notebook.hosted import host_of, reach
 from aios_nb.notebook.session import session_of
 from aios_nb.site import Site
@@ -70,6 +72,89 @@ def test_reloading_is_a_new_node_with_the_same_agents(shell: InteractiveShell):
     assert (second.name, second.node_id) != ("", first)
     assert second.node_id == session_of(shell).node().node_id
     assert second.ask("greet", "Ada") == "hello Ada"
+
+
+def chosen_in(shell: InteractiveShell, *options: str) -> Node:
+    """A node with choices, and an agent on it."""
+    shell.run_line_magic("load_ext", "aios_nb")
+    shell.run_line_magic("aios", " ".join(("up --name alice --network lab", *options)))
+
+    @aios.agent
+    async def greet(text: str) -> str:
+        return f"hello {text}"
+
+    return aios.node()
+
+
+def is_same(before: Node, settings: Settings) -> None:
+    node = aios.node()
+    assert not before.running
+    assert (node.name, node.settings) == ("alice", settings)
+    assert node.ask("greet", "Ada") == "hello Ada"
+
+
+@pytest.mark.parametrize("magics", [["reload_ext"], ["unload_ext", "load_ext"]])
+def test_loaded_again_the_node_is_as_it_was_chosen(shell: InteractiveShell, magics: list[str]):
+    for _ in range(2):
+        before = chosen_in(shell)
+        node_id, settings = before.node_id, before.settings
+        for magic in magics:
+            shell.run_line_magic(magic, "aios_nb")
+        is_same(before, settings)
+        assert aios.node().node_id == node_id
+        with pytest.raises(UsageError, match="alice"):
+            aios.up(name="bob")
+
+
+def test_loaded_again_after_down_nothing_is_chosen_any_more(shell: InteractiveShell):
+    chosen_in(shell)
+    shell.run_line_magic("reload_ext", "aios_nb")
+    shell.run_line_magic("aios", "down")
+    shell.run_line_magic("reload_ext", "aios_nb")
+    assert aios.node().settings == Settings()
+
+
+def test_an_interrupted_reload_forgets_no_choice(
+    shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch
+):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = chosen_in(shell)
+    settings = before.settings
+    with monkeypatch.context() as here:
+        here.setattr(extension, "_take_out", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            shell.extension_manager.reload_extension("aios_nb")
+    shell.extension_manager.reload_extension("aios_nb")
+    is_same(before, settings)
+
+
+def test_a_reload_that_fails_can_be_tried_again_as_it_was_chosen(shell: InteractiveShell):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+    before = chosen_in(shell, f"--port {port}")
+    settings = before.settings
+    shell.run_line_magic("unload_ext", "aios_nb")
+    with socket.create_server(("127.0.0.1", port)):
+        for again in ("load_ext", "reload_ext"):
+            shell.run_line_magic(again, "aios_nb")
+            with pytest.raises(NotRunning, match=f"{port}"):
+                aios.node()
+        with pytest.raises(AiosError, match=f"{port}"):
+            shell.run_line_magic("aios", "up")
+    shell.run_line_magic("aios", "up")
+    is_same(before, settings)
+
+
+def test_up_without_choices_chooses_nothing(shell: InteractiveShell):
+    shell.run_line_magic("load_ext", "aios_nb")
+    for first in ("", "down"):
+        if first:
+            shell.run_line_magic("aios", first)
+        shell.run_line_magic("aios", "up")
+        shell.run_line_magic("aios", "up --network lab")
+        assert aios.node().settings.network == "lab"
 
 
 def test_without_a_kernel_there_is_no_kernel_engine(shell: InteractiveShell):

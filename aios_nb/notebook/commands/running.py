@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from aios_nb import lifecycle
 from aios_nb.notebook.commands import Call
 from aios_nb.notebook.commands.status import status
 from aios_nb.notebook.show.faces import cell_of
@@ -22,7 +21,7 @@ def up(call: Call) -> Status:
         if value not in (None, [])
     }
     with waiting(cell_of(call.shell), "starting the node"):
-        lifecycle.up(**options)
+        call.session.up(**options)
     return status(call)
 
 
