@@ -17,12 +17,15 @@ from aios_nb.notebook.meant import command_like, near
 from aios_nb.notebook.words import begins_remark, skip, unquoted, without_remark, word_at
 from aios_nb.people.numbers import count, port, seconds
 
-_OPTION = re.compile(r"(--?[A-Za-z][A-Za-z-]*)(=|(?=\s)|\Z)")
+_FLAG = r"(?P<flag>-[A-Za-z](?=\d+(?:\s|\Z))|--?[A-Za-z][A-Za-z-]*(?=[=\s]|\Z))"
+"""Behind a letter a number may stand at once: ``-n5``."""
+_OPTION = re.compile(_FLAG + "=?")
 _BARE = re.compile(r"\S+")
 _ONLY_WORDS = re.compile(r"(?:^|\s)--(?:\s|\Z)")
 _LAST = re.compile(
-    r"(?:^|\s)(?P<flag>--?[A-Za-z][A-Za-z-]*)"
-    r"(?:(?:=|\s+)(?P<value>'[^']*'|\"(?:[^\"\\]|\\.)*\"|[^\s'\"-][^\s'\"]*))?\s*\Z"
+    r"(?:^|\s)"
+    + _FLAG
+    + r"(?:(?:=|\s*)(?P<value>'[^']*'|\"(?:[^\"\\]|\\.)*\"|[^\s'\"-][^\s'\"]*))?\s*\Z"
 )
 """An option at the end of a line, with its value if it has one."""
 
