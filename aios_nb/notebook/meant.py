@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import difflib
 from collections.abc import Container, Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from aios_nb.notebook.parser import Option
 
 SAME = {
     "quit": "down", "exit": "down", "stop": "down", "start": "up", "join": "up --join URL",
@@ -20,6 +25,24 @@ def command_like(wrong: str, commands: Iterable[str], agents: Container[str]) ->
         return f"did you mean %aios ask {name} …?"
     same = SAME.get(wrong.lower())
     return f"did you mean {same}?" if same else near(wrong, commands)
+
+
+def flag_for(word: str, options: Iterable[Option]) -> str:
+    """The option that a word may be the value of, where it stands without one; empty for none."""
+    return next((option.flags[0] for option in options if _fits(word, option)), "")
+
+
+def _fits(word: str, option: Option) -> bool:
+    if option.choices or not option.value:
+        return word in option.choices
+    if option.value.startswith("URL"):
+        return "://" in word
+    if option.value == "NAME":
+        return word.replace("-", "_").isidentifier()
+    try:
+        return not isinstance(option.read(word), str)
+    except argparse.ArgumentTypeError:
+        return False
 
 
 def near(wrong: str, right: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from aios_nb.errors import UsageError
-from aios_nb.notebook.meant import command_like, near
+from aios_nb.notebook.meant import command_like, flag_for, near
 from aios_nb.notebook.words import begins_remark, skip, unquoted, without_remark, word_at
 from aios_nb.people.numbers import count, port, seconds
 
@@ -28,6 +28,10 @@ _LAST = re.compile(
     + r"(?:(?:=|\s*)(?P<value>'[^']*'|\"(?:[^\"\\]|\\.)*\"|[^\s'\"-][^\s'\"]*))?\s*\Z"
 )
 """An option at the end of a line, with its value if it has one."""
+
+
+_HOW_MAX = 80
+"""Characters of a hint that says how something is typed."""
 
 
 class Argument(NamedTuple):
@@ -360,8 +364,11 @@ def read(command: Command, text: str, fill: Fill = str) -> Parsed:
         elif found and _is_mistaken(command, found[1], missing):
             raise _unknown(command, found[1])
         elif not missing or (missing[0].behind and not only_words):
+            word = word_at(text, at)[0]
+            flag = flag_for(word, command.options)
+            hint = f"did you mean {_called(command)} {flag} {word[:40]}?" if flag else None
             raise UsageError(f"too many words for {_called(command)}: {text[at:][:40]}",
-                             hint=_how(command))  # fmt: skip
+                             hint=hint or _how(command))  # fmt: skip
         elif missing[0].rest:
             values[missing.pop(0).name] = fill(unquoted(text[at:].rstrip()))
             break
@@ -486,5 +493,11 @@ def _called(command: Command) -> str:
 
 
 def _how(command: Command) -> str:
-    words = [command.magic, command.name, *(argument.usage for argument in command.arguments)]
-    return " ".join(filter(None, words))
+    """What it takes, on one line: the options that come first, if there are many."""
+    said = " ".join([_called(command), *(argument.usage for argument in command.arguments)])
+    for option in command.options:
+        longer = f"{said} {option.usage}"
+        if len(longer) > _HOW_MAX:
+            return f"{said} …"
+        said = longer
+    return said
