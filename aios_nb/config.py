@@ -7,6 +7,8 @@ from pathlib import Path
 
 import msgspec
 
+from aios_nb.tilde import expanded
+
 KB = 1 << 10
 MB = 1 << 20
 
@@ -96,5 +98,4 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 def home_dir() -> Path:
     """``$AIOS_HOME``, else ``~/.aios_nb``."""
-    chosen = os.environ.get("AIOS_HOME")
-    return Path(chosen).expanduser() if chosen else Path.home() / ".aios_nb"
+    return expanded(os.environ.get("AIOS_HOME") or "~/.aios_nb")

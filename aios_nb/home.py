@@ -32,6 +32,7 @@ from aios_nb.config import home_dir
 from aios_nb.envelope import NAME, now_iso
 from aios_nb.errors import HomeError, NameTaken, NotRunning, UsageError
 from aios_nb.private import is_open_to_others, own_folder, read_private, replace_private
+from aios_nb.tilde import expanded
 
 if sys.platform != "win32":
     import fcntl
@@ -148,7 +149,7 @@ class Home:
     """The folder of this user's nodes. Reading makes nothing; ``claim`` makes what is missing."""
 
     def __init__(self, path: Path | None = None) -> None:
-        self.path = (home_dir() if path is None else Path(path).expanduser()).absolute()
+        self.path = (home_dir() if path is None else expanded(path)).absolute()
 
     def key_path(self, name: str) -> Path:
         return self.path / "keys" / f"{check_name(name)}.key"

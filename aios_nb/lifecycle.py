@@ -17,6 +17,7 @@ from aios_nb.errors import UsageError
 from aios_nb.home import Home
 from aios_nb.joining import addresses, network_name
 from aios_nb.loop import waited
+from aios_nb.tilde import expanded
 
 if TYPE_CHECKING:
     from aios_nb.node import Node
@@ -121,7 +122,7 @@ def choices(**given: Any) -> Settings:
     _check(plain)
     home = plain["home"]
     # Not where the program is later: a cell may change its folder.
-    plain["home"] = None if home is None else Path(home).expanduser().absolute()
+    plain["home"] = None if home is None else expanded(home).absolute()
     plain["join"] = addresses(plain["join"])
     plain["network"] = network_name(plain["network"])
     plain["allow_hosts"] = tuple(plain.get("allow_hosts", ()))

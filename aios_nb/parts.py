@@ -10,6 +10,7 @@ from typing import Any, Self, TypeAlias
 
 from aios_nb.envelope import FileRef, Outcome
 from aios_nb.errors import TooLarge, UsageError
+from aios_nb.tilde import expanded
 
 FILE_LIMIT_BYTES = 20 << 20
 """Largest file of a message."""
@@ -35,7 +36,7 @@ class File:
             self.content = bytes(source)
             bare = name or "file" + (mimetypes.guess_extension(mime or "") or ".bin")
         elif isinstance(source, (str, os.PathLike)):
-            path = Path(source).expanduser()
+            path = expanded(source)
             self.content = _read(path)
             bare = name or path.name
         else:

@@ -12,6 +12,7 @@ from aios_nb import parts
 from aios_nb.client.files import get_file
 from aios_nb.envelope import FileRef
 from aios_nb.errors import UsageError
+from aios_nb.tilde import expanded
 
 if TYPE_CHECKING:
     from aios_nb.site import Site
@@ -52,7 +53,7 @@ class ReplyFile(msgspec.Struct, frozen=True):
         A file that is there is not overwritten.
         """
         content = self.read()
-        path = Path(where).expanduser()
+        path = expanded(where)
         if path.is_dir():
             path /= self.ref.name
         try:

@@ -330,6 +330,8 @@ def test_conversations_are_listed_shown_renamed_exported_and_deleted(page: Conso
     assert "exists" in page.error(f"%aios export last {tmp_path}/talk.md")
     page.good(f"%aios export last {tmp_path}/talk.md --force")
     assert ".md, .json or .ipynb" in page.error(f"%aios export last {tmp_path}/talk.txt")
+    for line in ("export last ~nobody-here/talk.md", "ask echo hi --file ~nobody-here/talk.md"):
+        assert "no home folder for ~nobody-here" in page.error(f"%aios {line}")
     assert "no title now" in page.good('%aios rename "Sums of May" ""').text
     assert page.good("%aios chats").value[0].title == "keep *this*"
     for line in ('history ""', 'rename "" May', 'delete ""'):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from pathlib import Path
 from typing import Any
 
 from aios_nb.client import put_file
@@ -37,7 +36,7 @@ def ask(call: Call) -> Told:
 
 def _files(call: Call) -> list[File]:
     try:
-        return [File(Path(name).expanduser()) for name in call["file"]]
+        return [File(name) for name in call["file"]]
     except UsageError as error:  # `what does --file do` names none
         raise perhaps_words(error, call.command) from error
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from aios_nb.notebook.commands import Call
@@ -10,6 +9,7 @@ from aios_nb.notebook.show.results import Note
 from aios_nb.people.conversations import find, form_of, renamed, write
 from aios_nb.richtext import one_line
 from aios_nb.site import Chats, History
+from aios_nb.tilde import expanded
 
 _LIMIT = 20
 _LATEST = "last"
@@ -37,7 +37,7 @@ def delete(call: Call) -> Note:
 
 
 def export(call: Call) -> Note:
-    path = Path(call["file"]).expanduser()
+    path = expanded(call["file"])
     form = form_of(path, replace=call["force"])
     made = _change(call, "chat.export", format=form)
     write(path, str(made["text"]).encode())
