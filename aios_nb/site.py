@@ -188,7 +188,7 @@ class Site(GuestVerbs):
         return msgspec.convert(await self.client.call("node.info"), Info)
 
     def peers(self) -> Peers:
-        return self.run(self._peers)
+        return self.run(self._peers, "looking for other nodes")
 
     async def peers_async(self) -> Peers:
         return await self.on_loop(self._peers)

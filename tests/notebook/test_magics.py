@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 import aios_nb as aios
 from aios_nb.notebook.show import progress
 from aios_nb.richtext import plain
-from aios_nb.site import Reply
+from aios_nb.site import Reply, Site
 from tests.notebook.consoles import CEILING_S, Console, Tags, console
 
 
@@ -443,3 +444,28 @@ def test_a_wait_for_a_starting_node_is_told(page: Console, monkeypatch: pytest.M
     assert any("waiting for the node" in str(output["data"]) for output in page.outputs)
     assert "hello" in ran.text
     assert "waiting" not in ran.text
+
+
+@pytest.mark.parametrize(
+    ("line", "doing"),
+    [
+        ("%aios", "looking for other nodes"),
+        ("%aios peers", "looking for other nodes"),
+        ("%aios network", "looking for other nodes"),
+        ("%aios hub", "looking for agents"),
+        ("%aios chat echo", "opening the chat"),
+    ],
+)
+def test_what_may_take_a_while_has_a_word_for_who_waits(
+    page: Console, monkeypatch: pytest.MonkeyPatch, line: str, doing: str
+):
+    told: list[str] = []
+
+    @contextlib.asynccontextmanager
+    async def face(said: str) -> AsyncIterator[None]:
+        told.append(said)
+        yield
+
+    monkeypatch.setattr(Site, "wait_face", face)
+    page.good(line)
+    assert doing in told

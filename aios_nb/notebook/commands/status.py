@@ -45,7 +45,7 @@ def _of(node: Node, call: Call) -> Status:
     began = time.perf_counter()
     node.run(lambda: asyncio.sleep(0))
     lag_ms = (time.perf_counter() - began) * 1000
-    info, peers, callers, agents = node.run(lambda: _asked(node))
+    info, peers, callers, agents = node.run(lambda: _asked(node), "looking for other nodes")
     settings = node.settings
     rows = [
         ("address", info["url"]),

@@ -81,7 +81,7 @@ class AgentChat(Panel):
                 return await self._ready(site)
 
         try:
-            talk = site.run(started)
+            talk = site.run(started, "opening the chat")
         except (TimeoutError, AiosError):
             return  # it shows what is wrong
         if isinstance(talk.problem, NoSuchAgent | InvalidParams) and not talk.agent:

@@ -194,7 +194,7 @@ class AgentHub(Panel):
                 return await Browser(site.client, lambda _: None).look(question)
 
         try:
-            return site.run(look), ""
+            return site.run(look, "looking for agents"), ""
         except (AiosError, TimeoutError) as problem:
             return empty, str(problem) or "the node did not answer"
 

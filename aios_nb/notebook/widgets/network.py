@@ -206,7 +206,7 @@ class NetworkView(Panel):
     def _still(self) -> dict[str, str]:
         try:
             site = self.there()
-            told, info = site.run(lambda: _asked(site))
+            told, info = site.run(lambda: _asked(site), "looking for other nodes")
         except AiosError as error:
             return {"text/plain": str(error), "text/html": f"<p>{html.escape(str(error))}</p>"}
         peers, own = told["peers"], info["name"]

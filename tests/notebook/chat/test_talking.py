@@ -484,7 +484,7 @@ def test_a_chat_whose_opening_is_interrupted_follows_nothing(
             site.node.loop.loop.call_soon_threadsafe(goes_on.wait, CEILING_S)
             super().begin()  # what follows is behind it
 
-    def interrupted(_: Any) -> Any:
+    def interrupted(*_: Any) -> Any:
         raise KeyboardInterrupt
 
     host = Switch(site.node)
