@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import aios_nb as aios
+from aios_nb.agents.load import load_agents
 from aios_nb.errors import UsageError
 from aios_nb.home import Home
 from aios_nb.tilde import expanded
@@ -30,6 +31,8 @@ def test_the_home_of_nobody_is_an_error_in_one_line(monkeypatch: pytest.MonkeyPa
         aios.File(f"{NOBODY}/a.txt")
     with pytest.raises(UsageError, match=f"no home folder for {NOBODY} "):
         aios.up(home=f"{NOBODY}/aios")
+    with pytest.raises(UsageError, match=f"no home folder for {NOBODY} "):
+        load_agents(f"{NOBODY}/agents.py")
     monkeypatch.setenv("AIOS_HOME", f"{NOBODY}/aios")
     with pytest.raises(UsageError, match=f"no home folder for {NOBODY} "):
         Home()

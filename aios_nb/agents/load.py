@@ -14,6 +14,7 @@ from aios_nb.agents.builtin import BUILTIN_NAMES
 from aios_nb.agents.decorator import collecting
 from aios_nb.agents.definition import Definition
 from aios_nb.errors import AiosError, UsageError
+from aios_nb.tilde import expanded
 
 log = logging.getLogger("aios_nb.agents")
 
@@ -26,7 +27,7 @@ def load_agents(ref: str) -> list[Definition]:
     """
     with collecting() as collected:
         if ref.endswith(".py") or "/" in ref or "\\" in ref:
-            _run_file(Path(ref).expanduser())
+            _run_file(expanded(ref))
         else:
             _run_module(ref)
     if not collected:

@@ -14,6 +14,7 @@ from aios_nb._version import __version__
 from aios_nb.cli import simulations
 from aios_nb.errors import UsageError
 from aios_nb.people.numbers import count, port, seconds
+from aios_nb.tilde import expanded
 
 _ABOUT = "The Internet of AgentSites: offer agents, find them, talk to them."
 _MORE = """\
@@ -433,7 +434,7 @@ def _tokens(commands: _Commands) -> None:
 
 
 def _folder(text: str) -> Path:
-    folder = Path(text).expanduser()
+    folder = expanded(text)
     if not folder.is_dir():
         raise argparse.ArgumentTypeError(f"there is no folder {text!r}")
     return folder.absolute()
