@@ -207,6 +207,7 @@ class ChatView {
 
   on_names() {
     this.composer.grow();
+    this.composer.refresh();
   }
 
   on_pending() {

@@ -1,6 +1,7 @@
 // Where a message is written: names while they are typed, who could help, files, the keys.
 
 const NAMING = /(?:^|[\s([{,;:!?"'])@([a-z0-9_-]*)$/;
+const FIRST = /^@([a-z0-9][a-z0-9_-]*)(?:@[a-z2-7]+)?[,:]?(?=\s|$)/;
 const MENTIONS = /(^|[\s([{,;:!?"'])(@[a-z0-9][a-z0-9_-]*)/g;
 const LINES_MAX = 8;
 const LONG_CHARS = 20000;
@@ -95,27 +96,33 @@ class Composer {
 
   // What it is for right now -------------------------------------------------------------------
 
-  /** The question that is to be answered here, unless somebody has something else to say. */
-  get asks() {
-    const asks = this.store.head?.asks;
-    return asks && asks.question !== this.store.ignored ? asks : null;
+  /** The question that gets this text, unless that begins with the name of somebody else. */
+  answered(text) {
+    const asks = this.store.isEditing() ? null : this.store.asks();
+    const first = asks && FIRST.exec(text);
+    return first && this.store.isForOthers(first[1], asks) ? null : asks;
+  }
+
+  /** The name of who gets it anyway is no part of a text. */
+  without(name, text) {
+    const first = FIRST.exec(text);
+    return (first?.[1] === name && text.slice(first[0].length).trim()) || text;
   }
 
   refresh() {
-    const { store, asks } = this;
+    const { store } = this;
     const editing = store.isEditing();
+    const asks = editing ? null : store.asks();
+    const answers = Boolean(this.answered(this.area.value.trim()));
+    const later = answers && store.files.size ? " Files go with your next message." : "";
     const to = (editing && store.items.get(store.editing).to) || [];
     const whom = to.length ? ` to ${to.join(" and ")}` : "";
     if (editing) this.setBar(`Edit and send again${whom}. What was said stays, marked.`, "Cancel", () => this.endEdit());
-    else if (asks) this.setBar(`${asks.who} waits for your answer.`, "Say something else", () => {
-      store.ignored = this.asks?.question;
-      store.changed("head");
-    });
+    else if (asks) this.setBar(`${asks.who} waits for your answer.${later}`, "Say something else", () => store.putOff());
     else this.bar.hidden = true;
-    const answers = Boolean(asks) && !editing;
     this.box.toggleAttribute("data-asked", answers);
     const name = to.join(" and ") || store.head?.agent.name || "an agent";
-    this.area.placeholder = answers ? `Answer ${asks.who}` : `Message ${name}, or @ another agent`;
+    this.area.placeholder = asks ? `Answer ${asks.who}` : `Message ${name}, or @ another agent`;
     this.stopper.hidden = !store.isBusy();
     this.keys.textContent = `⏎ send · ⇧⏎ new line · Esc ${editing ? "cancel" : "stop"}`;
     this.sender.textContent = editing ? "Send again" : answers ? "Answer" : "Send";
@@ -141,7 +148,8 @@ class Composer {
   }
 
   canSend() {
-    return Boolean(this.area.value.trim() || (!this.asks && this.store.files.size));
+    const text = this.area.value.trim();
+    return Boolean(text || (!this.answered(text) && this.store.files.size));
   }
 
   // Typing -------------------------------------------------------------------------------------
@@ -214,8 +222,9 @@ class Composer {
     if (!this.canSend() || this.chat.refusesAll()) return;
     const { store } = this;
     const text = this.area.value.trim();
+    const asks = this.answered(text);
     if (store.isEditing()) store.again(store.editing, text);
-    else if (this.asks) store.answer(this.asks, text);
+    else if (asks) store.answer(asks, this.without(asks.who, text));
     else store.send(text);
     this.clear();
     this.chat.toEnd();
@@ -230,6 +239,11 @@ class Composer {
     this.help([]);
     this.store.write(this.area.value); // another view shows it too, and must not send it again
     this.store.changed("files");
+  }
+
+  answer(item) {
+    this.store.takeUp(item);
+    this.focus();
   }
 
   edit(item) {

@@ -223,7 +223,7 @@ class Message {
           !stopped && item.problem && [": ", because(item.problem, item.hint)]),
         !this.store.isOld(item) && button("Retry", () => chat.retry(item), small)));
     }
-    if (item.kind === "asks" && item.question) marks.push(button("Answer", () => chat.composer.focus(), small));
+    if (item.kind === "asks" && item.question) marks.push(button("Answer", () => chat.composer.answer(this.item), small));
     if (item.resent)
       marks.push(hint("sent again ", quiet("below ↓", "Go to the new message", () => chat.goTo(item.resent))));
     if (item.reactions?.length) marks.push(hint(item.reactions.join(" ")));

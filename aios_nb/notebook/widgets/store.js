@@ -35,7 +35,9 @@ class Store {
     this.names = new Map();
     this.files = new Map();
     this.editing = null;
+    /** The question that somebody has something else to say than an answer to, and the one they chose to answer. */
     this.ignored = null;
+    this.answering = null;
     /** The place of a conversation that was just begun, before Python has said so; null: where one looks. */
     this.next = null;
     this.soughtDraft = false;
@@ -121,6 +123,23 @@ class Store {
     return this.items.has(this.editing);
   }
 
+  /** The question that is to be answered here: the one that was chosen, else the oldest. */
+  asks() {
+    const chosen = this.items.get(this.answering);
+    const asks = chosen?.question
+      ? { reply: chosen.reply, question: chosen.question, who: chosen.who.name }
+      : this.head?.asks?.question !== this.ignored && this.head?.asks;
+    const hasOne = (one) => one.question === asks.question && !one.refused;
+    return asks && ![...this.pending.values()].some(hasOne) ? asks : null;
+  }
+
+  /** Whether a name at the beginning of a text means somebody else than who asks. */
+  isForOthers(name, asks) {
+    const picked = this.mentioned[name];
+    if (name === asks.who && (!picked || picked === this.items.get(asks.reply)?.who.id)) return false;
+    return Boolean(picked) || this.names.get(name) !== false; // Python says so where it knows nobody of that name
+  }
+
   lastOfMine() {
     const mine = (item) => item.who.mine && !item.re && item.text && !item.resent;
     return this.sorted().reverse().find(mine);
@@ -135,6 +154,7 @@ class Store {
   }
 
   take(state) {
+    this.heed(state.head);
     if (state.head.place !== this.head?.place) this.next = null;
     this.head = state.head;
     for (const { message } of this.pending.values()) message.place ??= this.head.place; // said before it was known
@@ -143,6 +163,12 @@ class Store {
     this.findOwnDraft();
     if (this.head.ready) this.turnTo(this.head.conversation); // before that it is empty, and the same one may follow
     for (const item of state.items) this.arrived(item);
+  }
+
+  /** A question that comes while something else is being written does not get that for an answer. */
+  heed({ asks }) {
+    const isNew = asks && asks.question !== this.head?.asks?.question;
+    if (isNew && (this.draft.trim() || this.files.size)) this.ignored = asks.question;
   }
 
   /** In another conversation nothing is edited, and nobody has read yet. */
@@ -189,6 +215,7 @@ class Store {
 
   on_head(message) {
     this.asleep = null;
+    this.heed(message.head);
     this.head = message.head;
     this.changed("head");
     this.findDraft();
@@ -272,6 +299,7 @@ class Store {
     const text = kept(key);
     if (!text) return;
     keep(key, "");
+    this.ignored = this.head.asks?.question ?? this.ignored; // nobody knows whether it was for that
     this.write(together(text, this.draft));
   }
 
@@ -402,8 +430,28 @@ class Store {
   }
 
   answer({ reply, question }, text) {
+    this.mentioned = {};
     const seen = new Set(this.items.keys()); // the same may have been answered before
     this.push({ text, files: [], question, seen, message: { type: "answer", reply, question, text } });
+  }
+
+  /** This question is answered now, whatever else was being written. */
+  takeUp(item) {
+    if (this.isEditing()) {
+      const text = this.written();
+      this.editing = null;
+      this.aside = "";
+      this.write(text);
+    }
+    this.answering = item.id;
+    this.changed("head");
+  }
+
+  /** Something else is said first. */
+  putOff() {
+    this.ignored = this.asks()?.question ?? this.ignored;
+    this.answering = null;
+    this.changed("head");
   }
 
   push(one) {

@@ -1,0 +1,105 @@
+"""The box where a message is written: what stands in it goes to whom it is meant for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.bare import BareChat, theirs
+from tests.browser.browser import Chromium
+
+Open = Callable[..., BareChat]
+
+
+@pytest.fixture
+def open_chat(browser: Chromium) -> Iterator[Open]:
+    """Open a chat with these items and this head."""
+    opened: list[BareChat] = []
+
+    def make(*items: dict[str, Any], **head: Any) -> BareChat:
+        opened.append(BareChat(browser, *items, **head))
+        return opened[-1]
+
+    yield make
+    for chat in opened:
+        chat.page.close()
+    assert [problem for chat in opened for problem in chat.problems] == []
+
+
+def asking(nr: int, question: str) -> dict[str, Any]:
+    return theirs(f"q-{nr}-item", question, kind="asks", question=f"q-{nr}", reply=f"r-{nr}")
+
+
+ASKS = {"reply": "r-1", "question": "q-1", "who": "echo"}
+
+
+def test_a_question_that_comes_while_something_is_typed_does_not_get_that(open_chat):
+    chat = open_chat()
+    chat.message.fill("and then?")
+    chat.tell({"type": "items", "items": [asking(1, "Delete all?")]})
+    chat.turn(asks=ASKS)
+    chat.message.press("Enter")
+    chat.message.fill("something else again")
+    chat.message.press("Enter")
+    assert [one["text"] for one in chat.said("send")] == ["and then?", "something else again"]
+
+    # It can be answered as soon as one wants to.
+    chat.page.get_by_role("article", name="echo asks").get_by_role("button", name="Answer").click()
+    expect(chat.page.get_by_text("echo waits for your answer.")).to_be_visible()
+    chat.keys.type("no")
+    chat.keys.press("Enter")
+    (answer,) = chat.said("answer")
+    assert (answer["reply"], answer["question"], answer["text"]) == ("r-1", "q-1", "no")
+    chat.keys.type("by the way")  # what comes next is not said to it once more
+    chat.keys.press("Enter")
+    assert chat.said("send")[-1]["text"] == "by the way"
+
+
+def test_a_question_that_was_put_off_can_be_answered_later(open_chat):
+    chat = open_chat(asking(1, "Which one?"), asking(2, "How many?"), asks=ASKS)
+    expect(chat.button("Send")).to_have_count(0)
+    chat.button("Say something else").click()
+    expect(chat.button("Send")).to_be_visible()
+    second = chat.page.get_by_role("article", name="echo asks").filter(has_text="How many?")
+    second.get_by_role("button", name="Answer").click()
+    chat.keys.type("two")
+    chat.keys.press("Enter")
+    first = chat.page.get_by_role("article", name="echo asks").filter(has_text="Which one?")
+    first.get_by_role("button", name="Answer").click()
+    chat.keys.type("that one")
+    chat.keys.press("Enter")
+    said = [(one["question"], one["text"]) for one in chat.said("answer")]
+    assert said == [("q-2", "two"), ("q-1", "that one")]
+
+
+def test_an_answer_begins_with_nobody_elses_name(open_chat):
+    chat = open_chat(asking(1, "Your handle?"), asks=ASKS)
+    chat.message.fill("@calc 2+2")
+    expect(chat.button("Send")).to_be_visible()
+    chat.tell({"type": "names", "names": ["calc"], "known": ["calc"]})
+    chat.message.press("Enter")
+    assert [one["text"] for one in chat.said("send")] == ["@calc 2+2"]
+
+    # What is no name is an answer, and who asks need not be named.
+    for text in ("@ada_l", "@echo yes"):
+        chat.message.fill(text)
+        chat.tell({"type": "names", "names": ["ada_l", "echo"], "known": ["echo"]})
+        expect(chat.button("Send")).to_have_count(0)
+        chat.message.press("Enter")
+        chat.tell({"type": "taken", "id": chat.said("answer")[-1]["id"]})
+    assert [one["text"] for one in chat.said("answer")] == ["@ada_l", "yes"]
+
+
+def test_where_files_go_that_an_answer_cannot_take_is_said(open_chat):
+    chat = open_chat(asking(1, "Which one?"), asks=ASKS)
+    note = {"name": "note.txt", "mimeType": "text/plain", "buffer": b"buy milk"}
+    chat.page.locator("input[type=file]").set_input_files(note)
+    expect(chat.page.get_by_text("Files go with your next message.")).to_be_visible()
+    chat.message.fill("this one")
+    chat.message.press("Enter")
+    chat.message.fill("and a file")
+    chat.message.press("Enter")
+    assert [len(one["files"]) for one in chat.said("send")] == [1]
