@@ -28,12 +28,13 @@ class Model {
     this.said = [];
     this.pages = [];
     this.batches = 0;
+    this.mute = false;
   }
   get(key) { return { line: this.name, saved: {}, resting: false }[key]; }
   on(kind, listener) { if (kind === "msg:custom") this.pages.push(listener); }
   send(message) {
     this.said.push(message);
-    queueMicrotask(() => this.tell({ type: "ack", nr: message.nr }));
+    if (!this.mute) queueMicrotask(() => this.tell({ type: "ack", nr: message.nr }));
   }
   tell(...messages) {
     const batch = { type: "batch", n: ++this.batches, messages };
@@ -92,6 +93,10 @@ class BareChat:
     def tell(self, *messages: dict[str, Any]) -> None:
         """What Python says."""
         self.page.evaluate("(messages) => model.tell(...messages)", messages)
+
+    def mute(self) -> None:
+        """Python says by itself no more that it has heard something."""
+        self.page.evaluate("() => { model.mute = true }")
 
     def turn(self, **head: Any) -> None:
         """The head is another one now."""

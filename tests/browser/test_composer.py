@@ -103,3 +103,31 @@ def test_where_files_go_that_an_answer_cannot_take_is_said(open_chat):
     chat.message.fill("and a file")
     chat.message.press("Enter")
     assert [len(one["files"]) for one in chat.said("send")] == [1]
+
+
+def test_what_was_sent_with_half_a_file_is_in_the_box_when_the_page_is_loaded_again(open_chat):
+    chat = open_chat()
+    chat.mute()
+    large = {"name": "large.bin", "mimeType": "", "buffer": bytes(2 << 20)}
+    chat.page.locator("input[type=file]").set_input_files(large)
+    chat.page.wait_for_function("() => model.said.some((one) => one.type === 'upload')")
+    chat.message.fill("look at this")
+    chat.message.press("Enter")
+    expect(chat.message).to_have_value("")
+    chat.show()
+    expect(chat.message).to_have_value("look at this")
+
+
+def test_a_folder_that_is_dropped_is_not_attached_and_it_is_said_so(open_chat):
+    chat = open_chat()
+    chat.page.evaluate(
+        """() => {
+          const folder = new File([""], "folder");
+          folder.slice = () => ({ arrayBuffer: async () => { throw new Error("no file") } });
+          const drop = new DragEvent("drop", { bubbles: true, cancelable: true });
+          Object.defineProperty(drop, "dataTransfer", { value: { types: [], files: [folder] } });
+          document.querySelector("section").dispatchEvent(drop);
+        }"""
+    )
+    expect(chat.page.get_by_text("folder cannot be read")).to_be_visible()
+    expect(chat.page.locator(".aios-chip")).to_have_count(0)

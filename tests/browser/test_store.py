@@ -20,6 +20,18 @@ const state = (place, items = []) => store.heard({ type: "state", head: head(pla
 const mine = (id, text, more) => ({ id, text, who: { mine: true }, order: [1, 0, 0], ...more });
 const last = () => said.all.at(-1);
 const pending = () => [...store.pending.values()];
+const soon = () => new Promise((done) => setTimeout(done));
+const ack = () => store.heard({ type: "ack", nr: said.all.length });
+class Slow { // a file of two pieces, the second of which comes when it is let go
+  constructor(end) { Object.assign(this, { name: "big.bin", type: "", size: CHUNK + 1, end }); }
+  slice(from) { return { arrayBuffer: async () => (from ? this.end : new ArrayBuffer(CHUNK)) }; }
+}
+const begun = async (end = new Promise(() => {})) => {
+  store.upload(new Slow(end));
+  await soon(); // its first piece is said
+  store.send("look at this");
+  ack();
+};
 state(0);
 """
 STORIES = {
@@ -81,6 +93,60 @@ STORIES = {
         return pending().map((one) => one.refused.text);""",
         ["this waits for no answer"],
     ),
+    "what waits for the rest of a file goes back into the box with the kernel": (
+        """
+        await begun();
+        store.sleep("kernel");
+        return [store.draft, pending().length];""",
+        ["look at this", 0],
+    ),
+    "what waits for the rest of a file is kept for the page that is loaded again": (
+        """
+        const end = Promise.withResolvers();
+        await begun(end.promise);
+        const before = store.unsent().map((one) => one.text);
+        store.heard({ type: "ack", nr: 1 });
+        await soon();
+        end.resolve(new ArrayBuffer(1)); // the last piece: Python has all of it now
+        await soon();
+        return [before, last().last, store.unsent().length];""",
+        [["look at this"], True, 0],
+    ),
+    "what another cell took over is not said from here too": (
+        """
+        const end = Promise.withResolvers();
+        await begun(end.promise);
+        store.yield();
+        const count = said.all.length;
+        store.heard({ type: "ack", nr: 1 });
+        end.resolve(new ArrayBuffer(1));
+        await soon();
+        state(0);
+        return [said.all.length - count, pending().length, store.draft];""",
+        [0, 0, ""],
+    ),
+    "a piece of a file is said again to a view that takes the place of another": (
+        """
+        const view = { changed() {}, root: document.body };
+        store.views.add(view);
+        await begun();
+        store.leave(view); // what Python says now is heard by nobody
+        state(0);
+        return said.all.slice(2).map((one) => [one.type, one.offset ?? one.text]);""",
+        [["send", "look at this"], ["upload", 0]],
+    ),
+    "a file that cannot be read is told to Python and to the person, once": (
+        """
+        const told = [];
+        store.views.add({ changed: (...what) => told.push(what), root: document.body });
+        await begun(Promise.reject(new Error("it was changed")));
+        store.heard({ type: "ack", nr: 1 });
+        await soon();
+        store.heard({ type: "unloadable", id: last().id, text: "big.bin cannot be read" });
+        const toasts = told.filter(([what]) => what === "toast").map(([, text]) => text);
+        return [last().unreadable, toasts, pending()[0].files[0].state];""",
+        [True, ["big.bin cannot be read"], "lost"],
+    ),
     "what was refused stays until somebody decides": (
         """
         store.send("two");
@@ -96,6 +162,6 @@ STORIES = {
 def test_a_page_is_never_wrong_about_what_was_said(browser, story, ends):
     script = AgentChat._esm.replace("export default", "const widget =")
     page = browser.page()
-    told = page.evaluate(f"() => {{ {script}\n{BEGIN}\n{story} }}")
+    told = page.evaluate(f"async () => {{ {script}\n{BEGIN}\n{story} }}")
     page.close()
     assert told == ends

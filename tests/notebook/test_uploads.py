@@ -99,3 +99,17 @@ def test_a_message_does_not_wait_for_ever_for_a_file_of_a_page_that_was_closed(m
             await files.take(piece("left", len(MB), last=True), [b"end"])
 
     asyncio.run(scenario())
+
+
+def test_a_message_is_told_at_once_that_its_file_cannot_be_read():
+    async def scenario() -> None:
+        files = Uploads(Node(), {})
+        await files.take(piece("changed"), [MB])
+        waiting = asyncio.create_task(files.done("changed"))
+        await asyncio.sleep(0)
+        with pytest.raises(UsageError, match="cannot be read"):
+            await files.take({**piece("changed", len(MB)), "unreadable": True}, [])
+        with pytest.raises(UsageError, match="cannot be read"):
+            await waiting
+
+    asyncio.run(scenario())

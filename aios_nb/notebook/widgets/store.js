@@ -64,6 +64,7 @@ class Store {
   leave(view) {
     this.noteCell();
     this.views.delete(view);
+    if (!this.views.size) this.on_missed(); // without one nothing is heard
     setTimeout(() => this.views.size || this.release(), FILES_HELD_MS);
   }
 
@@ -240,14 +241,15 @@ class Store {
 
   sleep(why) {
     this.asleep = why;
-    if (why === "kernel") this.takeBack();
     if (why !== "queued") this.dropUploads();
+    if (why === "kernel") this.takeBack();
     this.changed("head");
   }
 
   /** The kernel is gone: what it has not heard goes back to where it was written, for the next one. */
   takeBack() {
-    const isUnheard = (one) => !one.taken && (one.refused || !one.said || this.acks.has(one.said));
+    const isWhole = (one) => one.files.every((file) => !file.state || file.state === "there");
+    const isUnheard = (one) => !one.taken && (one.refused || !one.said || this.acks.has(one.said) || !isWhole(one));
     const unheard = [...this.pending.values()].filter(isUnheard);
     for (const one of unheard) this.pending.delete(one.id);
     for (const one of this.pending.values()) if (!one.taken) one.state = "cut";
@@ -294,13 +296,31 @@ class Store {
     if (key && !this.draft) this.takeOver(key);
   }
 
-  /** What was kept under this key is in this box now. */
+  /** What was kept under this key is in this box now, and only here. */
   takeOver(key) {
     const text = kept(key);
     if (!text) return;
+    KEEPERS.get(key)?.yield?.();
     keep(key, "");
     this.ignored = this.head.asks?.question ?? this.ignored; // nobody knows whether it was for that
     this.write(together(text, this.draft));
+  }
+
+  /** Another store has what was not sent from here. */
+  yield() {
+    for (const one of this.unsent()) {
+      for (const file of one.files) file.state &&= "lost";
+      this.pending.delete(one.id);
+    }
+    this.draft = this.aside = "";
+    this.editing = null;
+  }
+
+  /** What nobody gets unless it is said again; that of which a file is only begun goes with the page, too. */
+  unsent() {
+    const isBegun = (file) => file.state === "loading" && !file.said;
+    const isUnsent = (one) => one.refused || one.state === "asleep" || (!one.taken && one.files.some(isBegun));
+    return [...this.pending.values()].filter(isUnsent);
   }
 
   /** The notebook's cell that shows it, or did last. */
@@ -312,8 +332,7 @@ class Store {
   keepDraft() {
     if (!this.head) return;
     this.noteCell();
-    const unsent = [...this.pending.values()].filter((one) => one.refused || one.state === "asleep");
-    const texts = unsent.map((one) => one.text);
+    const texts = this.unsent().map((one) => one.text);
     const key = draftKeys(this.head) + this.name;
     if (this.keptAs && this.keptAs !== key) keep(this.keptAs, "");
     keep(key, together(...texts, this.written()), this);
@@ -389,7 +408,8 @@ class Store {
 
   on_unloadable(message) {
     const file = this.chips().find((one) => one.id === message.id);
-    if (file) file.state = "lost"; // nobody wants the rest of it
+    if (!file || file.state === "lost") return; // it is known
+    file.state = "lost"; // nobody wants the rest of it
     this.files.delete(message.id);
     this.changed("files");
     this.changed("toast", message.text, "error");
@@ -488,21 +508,31 @@ class Store {
     const chip = { id, name: file.name || "pasted.png", size: file.size, sent: 0, state: "loading" };
     this.files.set(id, chip);
     for (let offset = 0; offset === 0 || offset < file.size; offset += CHUNK) {
-      const piece = await file.slice(offset, offset + CHUNK).arrayBuffer();
+      const piece = await file.slice(offset, offset + CHUNK).arrayBuffer().catch(() => null); // a folder, or it was changed
+      if (chip.state === "lost") return;
       const last = offset + CHUNK >= file.size;
       const message = { type: "upload", id, name: chip.name, mime: file.type, offset, last };
+      if (!piece) return this.cannotRead(message);
       await new Promise((taken) => {
         chip.say = () => {
           chip.unsure = false;
+          chip.said = last;
           this.acks.set(this.line.say(message, [piece]), taken);
         };
         chip.say();
+        if (last) this.keepDraft();
       });
       if (chip.state === "lost") return;
       chip.sent = Math.min(file.size, offset + CHUNK);
       if (last) chip.state = "there";
       this.changed("files");
     }
+  }
+
+  /** Whoever waits for it in Python is told, too. */
+  cannotRead(message) {
+    this.line.say({ ...message, unreadable: true });
+    this.on_unloadable({ id: message.id, text: `${message.name} cannot be read` });
   }
 
   /** Files of what is being written, and of what is on its way. */

@@ -38,6 +38,7 @@ class Uploads:
             await self.done(upload)
             return
         try:
+            _check_readable(message)
             held = self._add(upload, offset, buffers)
             if message.get("last"):
                 del self._pieces[upload]
@@ -107,3 +108,9 @@ class Uploads:
             future.exception()  # told to the page; nobody need ask for it again
         else:
             future.set_result(outcome)
+
+
+def _check_readable(message: Mapping[str, Any]) -> None:
+    if message.get("unreadable"):  # the page has found out halfway, perhaps
+        said = f"{message['name']} cannot be read"
+        raise UsageError(said, hint="is it a folder, or was it changed?")
