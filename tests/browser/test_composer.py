@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.bare import BareChat, theirs
+from tests.browser.bare import BareChat, mine, theirs
 from tests.browser.browser import Chromium
 
 Open = Callable[..., BareChat]
@@ -131,3 +131,23 @@ def test_a_folder_that_is_dropped_is_not_attached_and_it_is_said_so(open_chat):
     )
     expect(chat.page.get_by_text("folder cannot be read")).to_be_visible()
     expect(chat.page.locator(".aios-chip")).to_have_count(0)
+
+
+def test_a_double_click_on_retry_sends_once_and_what_was_refused_can_be_sent_again(open_chat):
+    failed = theirs("r-1", "", re="m-1", status="failed", problem="not today")
+    chat = open_chat(mine("m-1", "hello"), failed)
+    chat.button("Retry").dblclick()
+    (again,) = chat.said("again")
+    chat.tell({"type": "taken", "id": again["id"]})
+    chat.tell({"type": "items", "items": [mine(again["id"], "hello", 3)]})  # and not yet: resent
+    chat.button("Retry").click()
+    assert len(chat.said("again")) == 1
+
+    other = theirs("r-2", "", 4, re="m-1", status="failed", problem="not today")
+    chat.tell({"type": "items", "items": [{**failed, "resent": again["id"]}, other]})
+    chat.button("Retry").click()
+    refused = chat.said("again")[-1]["id"]
+    chat.tell({"type": "refused", "id": refused, "text": "too many", "hint": ""})
+    chat.button("Discard").click()
+    chat.button("Retry").click()
+    assert len(chat.said("again")) == 3

@@ -41,6 +41,8 @@ class Store {
     /** The place of a conversation that was just begun, before Python has said so; null: where one looks. */
     this.next = null;
     this.soughtDraft = false;
+    /** What is being sent again as it was: a double click is one click. */
+    this.repeated = new Set();
     // Where somebody is reading.
     this.scroll = null;
     this.unread = new Set();
@@ -355,6 +357,7 @@ class Store {
     const isIt = (item) => item.who.mine && item.re && item.text === one.text && !one.seen.has(item.id);
     if (one.question && [...this.items.values()].some(isIt)) return this.forget(one.id); // it was taken before the node went
     one.refused = message;
+    this.repeated.delete(one.repeats);
     if (message.nobody && !this.draft && one.message.text) {
       this.putBack(one);
       this.on_error(message);
@@ -442,11 +445,13 @@ class Store {
 
   /** The message itself, or one that a reply answers, once more; in other words if there are any. */
   again(of, text) {
+    if (text === undefined && this.repeated.has(of)) return;
     const item = this.items.get(of);
     const request = item.who.mine ? item : this.items.get(item.re);
     const message = { type: "again", of, ...(text === undefined ? {} : { text, mentioned: this.mentioned }) };
     if (text !== undefined) this.mentioned = {};
-    this.push({ text: text ?? request?.text ?? "", files: request?.files || [], message });
+    const repeats = text === undefined ? of : null;
+    this.push({ text: text ?? request?.text ?? "", files: request?.files || [], repeats, message });
   }
 
   answer({ reply, question }, text) {
@@ -494,6 +499,7 @@ class Store {
       this.changed("pending");
     };
     one.refused = null;
+    if (one.repeats) this.repeated.add(one.repeats);
     one.said = this.line.say({ ...one.message, id: one.id }, null, () => one.state === "sending" && set("queued"));
     this.acks.set(one.said, () => set("sending"));
     set("sending");
