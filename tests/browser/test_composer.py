@@ -151,3 +151,15 @@ def test_a_double_click_on_retry_sends_once_and_what_was_refused_can_be_sent_aga
     chat.button("Discard").click()
     chat.button("Retry").click()
     assert len(chat.said("again")) == 3
+
+
+def test_a_file_that_is_attached_while_a_message_is_edited_goes_with_it(open_chat):
+    chat = open_chat(mine("m-1", "look at this"))
+    chat.message.press("ArrowUp")
+    note = {"name": "note.txt", "mimeType": "text/plain", "buffer": b"buy milk"}
+    chat.page.locator("input[type=file]").set_input_files(note)
+    chat.button("Send again").click()
+    (again,) = chat.said("again")
+    (file,) = chat.said("upload")
+    assert again["files"] == [file["id"]]
+    expect(chat.page.locator(".aios-chip")).to_have_count(0)

@@ -76,17 +76,20 @@ class Requests:
 
     # Saying something --------------------------------------------------------------------------
 
+    async def _attached(self, talk: Talk, message: Message) -> list[dict[str, Any]]:
+        """Its files, when they are all on the node."""
+        uploads = self._uploads_to(talk.client)
+        return [await uploads.done(str(one)) for one in message.get("files") or ()]
+
     async def on_send(self, talk: Talk, message: Message) -> None:
         place = _place(message, talk)
 
         async def send() -> None:
             # Outside of the talk's order: a file of a page that was closed may never come.
-            uploads = self._uploads_to(talk.client)
-            files = [await uploads.done(str(one)) for one in message.get("files") or ()]
             await talk.send(
                 str(message["text"]),
                 message_id=str(message["id"]),
-                files=files,
+                files=await self._attached(talk, message),
                 mentioned=dict(message.get("mentioned") or {}),
                 place=place,
             )
@@ -102,6 +105,7 @@ class Requests:
                 str(message["of"]),
                 message_id=str(message["id"]),
                 text=None if text is None else str(text),
+                files=await self._attached(talk, message),
                 mentioned=dict(message.get("mentioned") or {}),
                 place=place,
             )

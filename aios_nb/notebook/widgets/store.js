@@ -448,10 +448,15 @@ class Store {
     if (text === undefined && this.repeated.has(of)) return;
     const item = this.items.get(of);
     const request = item.who.mine ? item : this.items.get(item.re);
-    const message = { type: "again", of, ...(text === undefined ? {} : { text, mentioned: this.mentioned }) };
-    if (text !== undefined) this.mentioned = {};
-    const repeats = text === undefined ? of : null;
-    this.push({ text: text ?? request?.text ?? "", files: request?.files || [], repeats, message });
+    if (text === undefined) {
+      const message = { type: "again", of };
+      return this.push({ text: request?.text ?? "", files: request?.files || [], repeats: of, message });
+    }
+    const files = [...this.files.values()];
+    const message = { type: "again", of, text, files: files.map((file) => file.id), mentioned: this.mentioned };
+    this.files = new Map();
+    this.mentioned = {};
+    this.push({ text, files: [...(request?.files || []), ...files], message });
   }
 
   answer({ reply, question }, text) {

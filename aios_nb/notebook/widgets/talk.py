@@ -333,13 +333,14 @@ class Talk:
         *,
         message_id: str | None = None,
         text: str | None = None,
+        files: Sequence[Mapping[str, Any]] = (),
         mentioned: Mapping[str, str] | None = None,
         place: int | None = None,
     ) -> list[dict[str, str]]:
         """Send a message once more, in the same words or others; the first one is marked.
 
         ``item_id``: the message, or a reply to it that failed. Of a message to several, only that
-        agent gets it again.
+        agent gets it again. ``files``: beside those it had.
         """
         transcript = self.here.transcript
         request = transcript.request_of(item_id)
@@ -357,7 +358,7 @@ class Talk:
         sent = await self.send(
             request["text"] if text is None else text,
             message_id=message_id,
-            files=request["files"],
+            files=[*request["files"], *files],
             mentioned=mentioned,
             agent=agent,
             place=place,

@@ -399,6 +399,19 @@ def test_an_agent_that_asks_back_is_answered(open_chat: Open) -> None:
     assert [item.get("kind", "") for item in chat.page.sorted()[-2:]] == ["asks", ""]
 
 
+def test_what_is_sent_in_other_words_has_the_files_it_had_and_those_that_came_with_them(
+    open_chat: Open,
+) -> None:
+    chat = open_chat("upper")
+    chat.attach("f-1", "a.png")
+    chat.write("one", files=["f-1"])
+    chat.answered("ONE")
+    chat.attach("f-2", "b.png")
+    chat.say("again", of="m-1", id="m-edit", text="two", files=["f-2"])
+    chat.answered("TWO")
+    assert [file["name"] for file in chat.item(id="m-edit")["files"]] == ["a.png", "b.png"]
+
+
 def test_failed_stopped_and_reworded_messages_are_marked_for_good(open_chat: Open) -> None:
     chat = open_chat("moody")
     chat.write("today")
