@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.bare import BareChat, mine, theirs
+from tests.browser.bare import AGENT, BareChat, mine, theirs
 from tests.browser.browser import Chromium
 
 Open = Callable[..., BareChat]
@@ -163,3 +163,18 @@ def test_a_file_that_is_attached_while_a_message_is_edited_goes_with_it(open_cha
     (file,) = chat.said("upload")
     assert again["files"] == [file["id"]]
     expect(chat.page.locator(".aios-chip")).to_have_count(0)
+
+
+def test_an_example_does_not_take_the_place_of_what_was_typed(open_chat):
+    chat = open_chat(agent={**AGENT, "ours": True, "examples": ["say hello", "say goodbye"]})
+    chat.message.fill("half a thought")
+    chat.button("say hello").click()
+    expect(chat.message).to_have_value("half a thought\nsay hello")
+    expect(chat.message).to_be_focused()
+    chat.keys.press("Control+Z")
+    expect(chat.message).to_have_value("half a thought")
+    chat.message.fill("")
+    for example in ("say hello", "say goodbye"):
+        chat.button(example).click()
+        expect(chat.message).to_have_value(example)
+    expect(chat.button("Send")).to_be_enabled()

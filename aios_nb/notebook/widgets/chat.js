@@ -321,7 +321,7 @@ class ChatView {
   welcome(head, asleep) {
     if (!head?.ready) return asleep && asleep !== "starting" ? [] : [el("div", { class: "aios-note" }, dots())];
     const { agent } = head;
-    const tries = agent.examples.map((text) => button(text, () => this.composer.set(text), { class: "aios-pill" }));
+    const tries = agent.examples.map((text) => button(text, () => this.composer.suggest(text), { class: "aios-pill" }));
     return [el("div", { class: "aios-welcome" },
       avatar(agent, this.store.colour(agent), "aios-av-large"),
       el("b", null, agent.name),

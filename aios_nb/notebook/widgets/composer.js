@@ -94,6 +94,16 @@ class Composer {
     this.typed();
   }
 
+  /** Below what somebody has typed, in place of another suggestion; as if it was typed: Ctrl+Z takes it back. */
+  suggest(text) {
+    const { area } = this;
+    const others = this.store.head.agent.examples;
+    const all = others.includes(area.value) ? text : together(area.value, text);
+    this.focus();
+    area.select();
+    if (!document.execCommand("insertText", false, all)) this.set(all);
+  }
+
   // What it is for right now -------------------------------------------------------------------
 
   /** The question that gets this text, unless that begins with the name of somebody else. */
