@@ -178,3 +178,35 @@ def test_an_example_does_not_take_the_place_of_what_was_typed(open_chat):
         chat.button(example).click()
         expect(chat.message).to_have_value(example)
     expect(chat.button("Send")).to_be_enabled()
+
+
+def names(typed: str, count: int = 1) -> dict[str, Any]:
+    """Who is called so, as Python tells it."""
+    rows = [
+        {"id": f"bob{nr}@here", "name": f"bob{nr}", "state": "alive", "node": "", "about": "builds"}
+        for nr in range(count)
+    ]
+    return {"type": "complete", "typed": typed, "rows": rows}
+
+
+def test_names_that_come_too_late_are_not_offered(open_chat):
+    chat = open_chat()
+    options = chat.page.get_by_role("option")
+    chat.message.focus()
+    chat.keys.type("@bo")
+    chat.keys.press("Enter")
+    chat.tell(names("bo"))
+    expect(options).to_have_count(0)
+    chat.keys.press("Enter")
+
+    # Nor to a caret that has gone elsewhere; where it comes back, they are.
+    chat.keys.type("for @bo")
+    chat.keys.press("Home")
+    chat.tell(names("bo"))
+    expect(options).to_have_count(0)
+    chat.keys.press("End")
+    chat.tell(names("bo", 2))
+    expect(options).to_have_count(2)
+    chat.keys.press("ArrowDown")
+    chat.keys.press("Enter")
+    expect(chat.message).to_have_value("for @bob1 ")

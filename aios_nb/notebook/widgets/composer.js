@@ -68,6 +68,7 @@ class Composer {
     area.addEventListener("input", () => this.typed());
     area.addEventListener("keydown", (event) => this.key(event));
     area.addEventListener("click", () => this.name());
+    area.addEventListener("keyup", () => this.caret() !== this.looked && this.name());
     area.addEventListener("blur", () => setTimeout(() => this.offer([]), 150));
     area.addEventListener("paste", (event) => this.pasted(event));
     area.addEventListener("scroll", () => (this.back.scrollTop = area.scrollTop));
@@ -169,6 +170,7 @@ class Composer {
     if (this.area.value === this.store.draft) return;
     this.area.value = this.store.draft;
     this.grow();
+    this.unname();
     this.refresh();
     if (this.area.value.trim().length < DRAFT_CHARS) this.help([]);
   }
@@ -245,7 +247,7 @@ class Composer {
     this.store.editing = null;
     this.area.value = this.store.takeAside();
     this.grow();
-    this.offer([]);
+    this.unname();
     this.help([]);
     this.store.write(this.area.value); // another view shows it too, and must not send it again
     this.store.changed("files");
@@ -270,13 +272,24 @@ class Composer {
 
   // Names --------------------------------------------------------------------------------------
 
+  caret() {
+    return `${this.area.selectionStart}-${this.area.selectionEnd}`;
+  }
+
   /** Look whether a name is being typed where the caret is. */
   name() {
+    this.looked = this.caret();
     const { value, selectionStart, selectionEnd } = this.area;
     const found = selectionStart === selectionEnd && NAMING.exec(value.slice(0, selectionStart));
-    this.naming = found ? found[1] : null;
-    if (found) this.askNames(found[1]);
-    else this.offer([]);
+    if (!found) return this.unname();
+    this.naming = found[1];
+    this.askNames(found[1]);
+  }
+
+  /** No name is being typed: what Python still says of one comes too late. */
+  unname() {
+    this.naming = null;
+    this.offer([]);
   }
 
   /** Names for what was typed came from Python. */
