@@ -210,3 +210,21 @@ def test_names_that_come_too_late_are_not_offered(open_chat):
     chat.keys.press("ArrowDown")
     chat.keys.press("Enter")
     expect(chat.message).to_have_value("for @bob1 ")
+
+
+def test_keys_of_a_letter_that_is_being_composed_neither_send_nor_stop_anything(open_chat):
+    chat = open_chat(busy=["echo"])
+    chat.message.fill("にほん")
+    press = """(box, [key, more]) => {
+      const event = new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...more });
+      box.dispatchEvent(event);
+    }"""
+    composed = {"isComposing": True}
+    as_safari_says_it = {"keyCode": 229}
+    for key in ("Enter", "Escape"):
+        for how in (composed, as_safari_says_it):
+            chat.message.evaluate(press, [key, how])
+    assert chat.said("send", "stop") == []
+    chat.message.press("Enter")
+    chat.message.press("Escape")
+    assert [one["type"] for one in chat.said("send", "stop")] == ["send", "stop"]

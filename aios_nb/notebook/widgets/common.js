@@ -178,6 +178,11 @@ const STANDING = { alive: "alive", suspect: "not answering", gone: "gone" };
 const EDITS = "abciuvxyz";
 const ON_A_MAC = /mac|iphone|ipad/i.test(navigator.platform);
 
+/** Whether a key belongs to a letter that is being composed; Safari says so of the last one by its code alone. */
+function composing(event) {
+  return event.isComposing || event.keyCode === 229;
+}
+
 /** Jupyter's shortcuts must not hear what is typed into a widget, but Ctrl+S saves from everywhere. */
 function keepKeys(node) {
   node.addEventListener("keydown", (event) => isCommand(event) && passOn(event, node));

@@ -212,7 +212,7 @@ class Composer {
   }
 
   key(event) {
-    if (event.isComposing) return;
+    if (composing(event)) return event.stopPropagation(); // Esc ends that, and nobody's work
     const { key } = event;
     const bare = !event.shiftKey && !event.altKey && !event.ctrlKey && !event.metaKey;
     const last = key === "ArrowUp" && !this.area.value && this.store.lastOfMine();
