@@ -228,3 +228,15 @@ def test_keys_of_a_letter_that_is_being_composed_neither_send_nor_stop_anything(
     chat.message.press("Enter")
     chat.message.press("Escape")
     assert [one["type"] for one in chat.said("send", "stop")] == ["send", "stop"]
+
+
+def test_all_names_can_be_seen_in_a_young_conversation(open_chat):
+    chat = open_chat(mine("m-1", "hello"))
+    chat.message.focus()
+    chat.keys.type("@")
+    chat.tell(names("", 8))
+    expect(chat.page.get_by_role("option").first).to_be_in_viewport(ratio=1)
+    chat.keys.press("ArrowUp")
+    expect(chat.page.get_by_role("option").last).to_be_in_viewport(ratio=1)
+    chat.keys.press("ArrowDown")
+    expect(chat.page.get_by_role("option").first).to_be_in_viewport(ratio=1)

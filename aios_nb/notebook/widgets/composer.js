@@ -6,6 +6,7 @@ const MENTIONS = /(^|[\s([{,;:!?"'])(@[a-z0-9][a-z0-9_-]*)/g;
 const LINES_MAX = 8;
 const LONG_CHARS = 20000;
 const DRAFT_CHARS = 8;
+const NAMES_PX = 230;
 
 /** To the fraction of a pixel: half of one would move all that is below. */
 function heightOf(node) {
@@ -313,7 +314,13 @@ class Composer {
       });
       return option;
     }));
+    if (rows.length) this.names.style.maxHeight = `${Math.min(NAMES_PX, this.roomAbove())}px`;
     this.point();
+  }
+
+  /** What stands out above the chat is cut off. */
+  roomAbove() {
+    return this.node.getBoundingClientRect().top - this.chat.root.getBoundingClientRect().top - 4;
   }
 
   point() {
