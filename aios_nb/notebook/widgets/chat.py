@@ -37,7 +37,14 @@ class AgentChat(Panel):
     """
 
     _esm = asset(
-        "common.js", "drafts.js", "store.js", "messages.js", "composer.js", "frame.js", "chat.js"
+        "common.js",
+        "drafts.js",
+        "fetched.js",
+        "store.js",
+        "messages.js",
+        "composer.js",
+        "frame.js",
+        "chat.js",
     )
     _css = asset("common.css", "chat.css")
 

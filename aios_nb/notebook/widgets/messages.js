@@ -272,7 +272,7 @@ class Message {
   fileButton(file) {
     const title = `Download ${file.name}, ${sizeOf(file.size)}`;
     const save = async () => {
-      const blob = await this.store.file(file);
+      const blob = await this.store.fetched.file(file);
       if (blob) download(blob, file.name, this.node);
     };
     const label = [el("span", { "aria-hidden": "true" }, "↓ "), cut(file.name), hint(` ${sizeOf(file.size)}`)];
@@ -282,9 +282,9 @@ class Message {
   picture(file) {
     const figure = el("figure", { class: "aios-picture" }, hint(`${file.name} …`));
     const asFile = () => figure.replaceWith(this.fileButton(file));
-    this.store.file(file).then((blob) => {
+    this.store.fetched.file(file).then((blob) => {
       if (!blob?.type) return asFile();
-      const image = el("img", { alt: file.name, src: this.store.url(file, blob) });
+      const image = el("img", { alt: file.name, src: this.store.fetched.url(file, blob) });
       image.addEventListener("load", () => this.chat.follow());
       image.addEventListener("error", asFile);
       const save = quiet("download", `Download ${file.name}`, () => download(blob, file.name, this.node));

@@ -51,8 +51,7 @@ class Store {
     this.lostAt = null;
     this.catching = null;
     this.colours = new Map();
-    this.wanted = new Map();
-    this.urls = new Map();
+    this.fetched = new Fetched(line);
     if (saved && saved.head) this.take(saved);
     line.listen((message, buffers) => this.heard(message, buffers));
   }
@@ -67,14 +66,7 @@ class Store {
     this.noteCell();
     this.views.delete(view);
     if (!this.views.size) this.on_missed(); // without one nothing is heard
-    setTimeout(() => this.views.size || this.release(), FILES_HELD_MS);
-  }
-
-  /** Nobody looks. The page would keep files for as long as it is open; who comes back fetches them again. */
-  release() {
-    for (const url of this.urls.values()) URL.revokeObjectURL(url);
-    this.urls.clear();
-    this.wanted.clear();
+    setTimeout(() => this.views.size || this.fetched.release(), FILES_HELD_MS);
   }
 
   // What there is ------------------------------------------------------------------------------
@@ -197,7 +189,7 @@ class Store {
     this.findDraft();
     for (const one of this.pending.values()) if (!one.refused && !one.taken && !one.said) this.sayAgain(one);
     for (const file of this.chips()) if (file.unsure) file.say?.();
-    for (const want of this.wanted.values()) if (want.lost) this.fetch(want);
+    this.fetched.again();
   }
 
   on_items(message) {
@@ -238,7 +230,7 @@ class Store {
   on_missed() {
     for (const one of this.pending.values()) if (!one.refused && !one.taken) one.said = 0;
     for (const file of this.chips()) file.unsure = file.state === "loading";
-    for (const want of this.wanted.values()) want.lost = !want.blob;
+    this.fetched.missed();
   }
 
   sleep(why) {
@@ -418,6 +410,15 @@ class Store {
     this.changed("toast", message.text, "error");
   }
 
+  on_file(message, [piece]) {
+    this.fetched.took(message, piece);
+  }
+
+  on_unfetchable(message) {
+    this.fetched.cannot(message.id);
+    this.on_error(message);
+  }
+
   on_error(message) {
     this.changed("toast", message.hint ? `${message.text} (${message.hint})` : message.text, "error");
   }
@@ -561,46 +562,6 @@ class Store {
     }
     this.changed("files");
     this.changed("toast", `${lost.map((file) => file.name).join(", ")}: not attached, the node is not running`, "error");
-  }
-
-  /** The bytes of a file; a picture's have its type. Fetched once; null if that cannot be. */
-  file(file) {
-    if (!this.wanted.has(file.sha256)) {
-      const want = { file };
-      want.promise = new Promise((done) => (want.done = done));
-      this.wanted.set(file.sha256, want);
-      this.fetch(want);
-    }
-    return this.wanted.get(file.sha256).promise;
-  }
-
-  /** From its beginning. */
-  fetch(want) {
-    Object.assign(want, { pieces: [], got: 0, lost: false });
-    this.line.say({ type: "fetch", sha256: want.file.sha256 });
-  }
-
-  on_file(message, [piece]) {
-    const want = this.wanted.get(message.sha256);
-    if (!want || message.offset !== want.got) return;
-    want.pieces.push(piece);
-    want.got += piece.byteLength;
-    const type = message.picture ? want.file.mime : "";
-    if (want.got < message.size) return;
-    want.blob = new Blob(want.pieces, { type });
-    want.done(want.blob);
-  }
-
-  /** It may be asked for again. */
-  on_unfetchable(message) {
-    this.wanted.get(message.id)?.done(null);
-    this.wanted.delete(message.id);
-    this.on_error(message);
-  }
-
-  url(file, blob) {
-    if (!this.urls.has(file.sha256)) this.urls.set(file.sha256, URL.createObjectURL(blob));
-    return this.urls.get(file.sha256);
   }
 }
 
