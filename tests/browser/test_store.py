@@ -147,6 +147,18 @@ STORIES = {
         return [last().unreadable, toasts, pending()[0].files[0].state];""",
         [True, ["big.bin cannot be read"], "lost"],
     ),
+    "a chat that is closed leaves only what was not sent": (
+        """
+        const model = { get: (key) => (key === "line" ? "a third line" : null), on() {} };
+        const end = widget.initialize({ model });
+        const closed = storeOf(lineOf(model), model);
+        closed.heard({ type: "state", head: head(0), items: [] });
+        closed.write("half a thought");
+        end();
+        const left = [...STORES.keys(), ...LINES.keys(), ...CHATS].includes("a third line");
+        return [left, [...KEEPERS.values()].map((one) => one.draft)];""",
+        [False, ["half a thought"]],
+    ),
     "what was refused stays until somebody decides": (
         """
         store.send("two");

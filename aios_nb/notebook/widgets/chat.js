@@ -541,6 +541,10 @@ function initialize({ model }) {
   heed();
   model.on("change:resting", heed);
   model.on("comm_live_update", () => CHATS.delete(name));
+  return () => {
+    // It is closed for good; a text that was not sent is kept for another one.
+    for (const known of [CHATS, STORES, LINES]) known.delete(name);
+  };
 }
 
 export default { initialize, render };
