@@ -479,6 +479,8 @@ def test_a_silent_node_is_given_up(pair, fast, monkeypatch):
 def test_pings_keep_a_link_with_nothing_to_say(pair, fast, monkeypatch):
     monkeypatch.setattr(pulse, "PING_AFTER_S", 0.05)
     monkeypatch.setattr(pulse, "SILENCE_S", 0.3)
+    monkeypatch.setattr(pulse, "TICK_S", links.TICK_S)
+    monkeypatch.setattr(pulse, "LATE_S", 0.1)  # a loop held up for longer accuses nobody
 
     async def run():
         async with pair() as (a, b):
