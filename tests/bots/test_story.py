@@ -462,10 +462,12 @@ async def test_many_messages_are_a_summary_with_a_button(
     await world.quiet()
     summary = next(one for one in world.app.messages("1") if one.buttons)
     assert summary.text.startswith("👁 ")
+    world.app.wipe("1")
     pressed = owner.presses("Show", summary)
     await world.quiet()
     assert world.app.answers[pressed.answer_to].text == ""
-    assert "number" in world.app.texts("1")[-1]
+    # A summary of what was said last may still come before it, or after.
+    await world.until(lambda: world.is_shown("1", "number"))
 
 
 async def test_stepping_into_what_one_is_in_already_repeats_nothing(
