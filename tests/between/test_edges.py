@@ -212,13 +212,14 @@ def test_a_sender_back_after_the_deadline_does_not_claim_that_nothing_ran(node: 
         await gate.pass_through(text)
         return text
 
-    b = node("b", slow)
+    b = node("b", slow, echo_back)
     a = node("a", join=b)
+    a.call("chat.send", agent=the(b, "echo_back"), text="warm")
     began = time.monotonic()
-    taken = a.call("chat.send", agent=the(b, "slow"), text="x", wait=False, deadline_s=1)
+    taken = a.call("chat.send", agent=the(b, "slow"), text="x", wait=False, deadline_s=3)
     until(lambda: gates)
     a.stop()
-    until(lambda: time.monotonic() > began + 1)
+    until(lambda: time.monotonic() > began + 3)
     a = node("a", join=b)
     with pytest.raises(RpcError) as caught:
         a.stream(message_id=taken["message_id"])
@@ -229,13 +230,14 @@ def test_a_person_may_think_beyond_the_deadline_though_the_node_is_restarted(nod
     async def curious(text: str, ctx: Any) -> str:
         return f"{text}, {await ctx.ask_user('your name?')}"
 
-    b = node("b", curious)
+    b = node("b", curious, echo_back)
     a = node("a", join=b)
+    a.call("chat.send", agent=the(b, "echo_back"), text="warm")
     began = time.monotonic()
-    reply = a.call("chat.send", agent=the(b, "curious"), text="hello", deadline_s=2)
+    reply = a.call("chat.send", agent=the(b, "curious"), text="hello", deadline_s=3)
     assert reply["status"] == "input_required"
     a.stop()
-    until(lambda: time.monotonic() > began + 2)
+    until(lambda: time.monotonic() > began + 3)
     a = node("a", join=b)
     until(lambda: a.history(reply["conversation"])[0]["status"] == "input_required")
     done = a.call("chat.answer", message_id=reply["message_id"], text="Ada")

@@ -171,7 +171,8 @@ def test_who_called_has_a_name(here: Cli, bob: Cli) -> None:
 
 
 def test_a_deadline_is_named_as_it_is_typed(here: Cli) -> None:
-    done = here("ask", "forever", "x", "--deadline", "1")
+    here("ask", "spell", "warm")
+    done = here("ask", "forever", "x", "--deadline", "3")
     assert done.returncode == 1
     assert done.stderr == "aios-nb: the deadline passed (give it more time: --deadline SECONDS)\n"
 
