@@ -137,6 +137,7 @@ def test_a_flood_says_for_how_long(botapi: BotApi, ada, body, seconds):
 
 
 def test_a_flood_by_the_servers_own_count(botapi: BotApi, ada):
+    botapi.clock.stop()
     botapi.flood.close(ada.id, seconds=13)
 
     async def story() -> None:

@@ -21,6 +21,7 @@ def retry_after(botapi, client, chat):
 
 
 def test_a_flooded_chat_is_closed_and_calls_in_spite_of_it_make_it_longer(botapi, client, ada):
+    botapi.clock.stop()
     bob = botapi.person("Bob")
     bob.starts()
     botapi.flood.close(ada.id, seconds=5)
@@ -36,6 +37,7 @@ def test_a_flooded_chat_is_closed_and_calls_in_spite_of_it_make_it_longer(botapi
 
 
 def test_both_libraries_read_retry_after(botapi, client, ada):
+    botapi.clock.stop()
     botapi.flood.close(seconds=7)
     with pytest.raises(client.Error) as caught:
         client.answer_callback_query("1")
@@ -44,10 +46,11 @@ def test_both_libraries_read_retry_after(botapi, client, ada):
 
 
 def test_the_published_rates(botapi, client, ada):
+    botapi.clock.stop()
     botapi.flood.limits = Limits(private_burst=3, retry_after_s=2)
     for _ in range(3):
         say(client, ada)
-    assert retry_after(botapi, client, ada) in {2, 3}
+    assert retry_after(botapi, client, ada) == 3
     botapi.clock.skip(10)
     group = botapi.group(ada, botapi.bot)
     sent = say(client, group)
