@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import time
+from pathlib import Path
 from typing import Any
 
 import aios_nb as aios
@@ -42,6 +43,14 @@ def threaded(text: str) -> str:
 async def slow(text: str) -> str:
     leave_trace(text)
     await asyncio.sleep(PAUSE_S)
+    return f"counted {text}"
+
+
+@aios.agent(about="Counts, then waits for the file it was told")
+def held(text: str) -> str:
+    leave_trace(text)
+    while not Path(text).exists():
+        time.sleep(PAUSE_S / 4)
     return f"counted {text}"
 
 

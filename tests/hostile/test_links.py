@@ -6,6 +6,7 @@ import asyncio
 import concurrent.futures
 import contextlib
 import json
+import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -139,18 +140,21 @@ def test_a_stopped_node_is_given_up_and_the_call_comes_to_its_end_when_it_goes_o
 ):
     here, there = two(PING_AFTER_S=1.0, SILENCE_S=3.0)
     stopped, other = (here, there) if who == "the caller" else (there, here)
-    asked = call(here, "chat.send", agent=f"slow@{there.said['node_id']}", text="x")
+    may_end = tmp_path / "may-end"
+    asked = call(here, "chat.send", agent=f"held@{there.said['node_id']}", text=str(may_end))
     until((tmp_path / "trace").exists, "it runs")
 
     stopped.process.send_signal(signal.SIGSTOP)
     try:
+        os.waitid(os.P_PID, stopped.pid, os.WSTOPPED)
+        may_end.touch()
         until(lambda: is_silent(other, stopped), "the other side has noticed")
     finally:
         stopped.process.send_signal(signal.SIGCONT)
 
-    assert asked.result()["text"] == "counted x"
+    assert asked.result()["text"] == f"counted {may_end}"
     assert not is_silent(stopped, other)
-    assert traces(tmp_path) == ["x"]
+    assert traces(tmp_path) == [str(may_end)]
     until(lambda: there.said["node_id"] in linked(here), "they are linked again")
     assert not here.complaints()
     assert not there.complaints()
