@@ -312,7 +312,9 @@ def test_a_busy_cell_comes_first_and_the_deadline_holds(notebook: Notebook):
     cell = notebook.begin("go = False\nprint('begun')\nwhile not go: time.sleep(0.01)")
     notebook.until(lambda: "begun" in cell.printed)
     late = notebook.calling("chat.send", agent="look", text="late", deadline_s=1)
-    patient = notebook.calling("chat.send", agent="look", text="patient", message_id="m-patient")
+    asked = {"agent": "look", "text": "patient", "message_id": "m-patient"}
+    notebook.rpc("chat.send", **asked, wait=False)
+    patient = notebook.calling("chat.send", **asked)
     with pytest.raises(DeadlinePassed):
         late.result(CEILING_S)
     notebook.rpc("chat.cancel", message_id="m-patient")
