@@ -105,7 +105,7 @@ async def talking(w: World) -> None:
     await w.tell.call("chat.send", agent="breaks", text="x", message_id="m-2", **here)
     await w.tell.call("chat.send", agent="breaks", text="x", message_id="m-2", **here)
     await w.tell.call("chat.send", agent="spell", text="é 東京 \U0001f600", data={"a": [1, None]})
-    await w.tell.call("chat.send", agent="forever", text="x", deadline_s=0.2)
+    await w.tell.call("chat.send", agent="forever", text="x", deadline_s=2)
     await w.tell.call("chat.post", text="@spell one", message_id="m-3", **here)
     await w.tell.stream(message_id="m-3", offset=0)
     await w.tell.stream(message_id="m-3", offset=2)
