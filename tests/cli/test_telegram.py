@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import AGENTS, WAIT_S, Cli, environment
+from tests.ports import free_port
 from tests.telegram.botapi import BotApi, Settings
 
 
@@ -178,8 +178,7 @@ def test_a_signal_ends_it_in_good_order(cli, api, phone):
 
 def test_by_webhook_with_the_secret_of_a_variable(cli, api, phone, word):
     cli.start("--name", "home")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/hook"
+    url = f"http://127.0.0.1:{free_port()}/hook"
     phone("--webhook", url, "--secret-env", "HOOK", HOOK="s" * 40).ready()
     ada = api.person("Ada")
     ada.says(f"/pair {json.loads(word('pair', '--json').stdout)['code']}")

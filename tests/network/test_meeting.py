@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 
 import pytest
 
 from aios_nb.hub import network
 from tests.network.conftest import Make, found, meet, refused, say, states, the, until, works
+from tests.ports import free_port
 
 
 def test_two_nodes_of_one_home_need_no_flag(node: Make, tmp_path: Path):
@@ -71,7 +71,7 @@ def test_one_joined_url_is_enough_and_its_node_may_go(node: Make):
 
 
 def test_two_that_knew_each_other_meet_again_without_a_flag(node: Make):
-    port = _free_port()
+    port = free_port()
     b = node("b", works("miller"), port=port)
     a = node("a", works("baker"), join=b)
     meet(a, b)
@@ -84,8 +84,3 @@ def test_two_that_knew_each_other_meet_again_without_a_flag(node: Make):
     meet(a, b)
     until(lambda: the(b, "miller") in found(a, "name:miller"))
     assert say(b, "baker") == "baker has hello"
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])

@@ -15,6 +15,7 @@ from aios_bots.adapters.telegram import Telegram, Webhook
 from aios_bots.core.model import Kind
 from aios_bots.core.secret import Secret
 from aios_nb.errors import AiosError, UsageError
+from tests.ports import free_port
 from tests.telegram.adapting import listening, opened, run
 from tests.telegram.botapi import BotApi
 
@@ -326,12 +327,6 @@ def test_without_a_secret_only_on_loopback_and_by_wish(botapi: BotApi):
             assert len(taken.raw) == 1
 
     run(story())
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def test_a_proxy_may_stand_before_a_webhook(botapi: BotApi, ada):
