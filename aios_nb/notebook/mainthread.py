@@ -166,7 +166,6 @@ class Desk:
             is_queued = piece in self._queue
             if is_queued:
                 self._queue.remove(piece)
-            self._bell.notify_all()
         task, loop = self._tasks.get(piece), main_loop()
         if task is not None and loop is not None:
             with suppress(RuntimeError):
@@ -178,6 +177,8 @@ class Desk:
                     wake()
         else:
             piece.ended()
+        # Last: who is woken stops by itself, and a signal behind that would hit its "finally".
+        self._ring()
         return True
 
     def forget(self, piece: Piece) -> None:
@@ -214,7 +215,7 @@ class Desk:
         """Whether agents that began earlier are to go on now: asyncio may have to be patched."""
         return time.monotonic() - since > PATIENCE_S or hasattr(main_loop(), "_nest_patched")
 
-    def _ring(self, _: Future[Any]) -> None:
+    def _ring(self, *_: object) -> None:
         with self._bell:
             self._bell.notify_all()
 
