@@ -7,6 +7,7 @@ import re
 from playwright.sync_api import expect
 
 from aios_nb.agents.definition import describe
+from aios_nb.notebook.widgets.browse import WORDS_MAX
 from tests.browser.chats import LOAD, Chat
 
 OFFER = """
@@ -173,3 +174,37 @@ def test_a_program_of_others_that_changed_is_reviewed_before_it_is_asked(open_no
     chat.say("six")
     chat.ended("tides")
     expect(chat.last()).to_contain_text("high at six")
+
+
+def test_what_is_asked_for_while_there_is_no_node_is_shown_as_soon_as_it_is_there(open_notebook):
+    book = open_notebook(LOAD, "%aios hub", "%aios down", "%aios up")
+    for cell in range(3):
+        book.run(cell)
+    hub = book.output(1).locator(".aios-hub")
+    rows = hub.get_by_role("row").filter(visible=True)
+    search = hub.get_by_role("combobox", name="Search agents")
+    expect(hub).to_contain_text("The node is not running")
+    search.fill("name:clock")
+    hub.get_by_role("button", name="live").click()
+    hub.page.keyboard.press("Tab")
+    book.run(3)
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("clock")
+    expect(search).to_have_value("name:clock")
+    expect(hub.get_by_role("button", name="live")).to_have_attribute("aria-pressed", "true")
+    search.press("Enter")
+    expect(Chat(book, 1).message).to_be_focused()
+
+
+def test_more_words_than_are_read_do_not_keep_enter_from_its_work(open_notebook):
+    book = open_notebook(LOAD, "%aios hub")
+    book.run_all()
+    hub = book.output(1).locator(".aios-hub")
+    search = hub.get_by_role("combobox", name="Search agents")
+    search.focus()
+    book.page.keyboard.insert_text("clock " * 100)
+    expect(search).to_have_value(("clock " * 100)[:WORDS_MAX])
+    expect(hub.get_by_role("row").first).to_contain_text("clock")
+    expect(hub.locator(".hub-row .hub-why").first).to_contain_text("name")
+    search.press("Enter")
+    expect(Chat(book, 1).message).to_be_focused()

@@ -4,6 +4,7 @@ const TYPED_MS = 120; // after the last key
 const LEFT_MS = 600; // after the pointer has left, rows may move again
 const MORE_ROWS = 50;
 const ROWS_MAX = 200;
+const WORDS_MAX = 500; // Python reads no more of them
 const FEW_ROWS = 8; // above an invitation that need not be scrolled to
 const ONLY = [
   ["all", "All agents"],
@@ -102,7 +103,7 @@ class Hub {
       ONLY.map(([key, title]) => [key, button(key, { class: "aios-pill", title, "aria-pressed": "false" }, () => this.pick(key))]),
     );
     this.input = el("input", {
-      type: "text", role: "combobox", class: "hub-input", spellcheck: "false", autocomplete: "off",
+      type: "text", role: "combobox", class: "hub-input", spellcheck: "false", autocomplete: "off", maxlength: WORDS_MAX,
       placeholder: "Describe the job, or a name, tag:math, node:bob, live:yes",
       "aria-label": "Search agents", "aria-autocomplete": "list", "aria-expanded": "true", "aria-haspopup": "grid",
       "aria-controls": `${this.uid}-grid`, "aria-describedby": `${this.uid}-keys`,
@@ -174,6 +175,7 @@ class Hub {
   }
 
   page(message) {
+    if (this.waiting && message.ask === undefined) return this.look({}); // what was asked without a node was not heard
     if (message.view === this.uid && message.ask !== undefined && message.ask !== null && message.ask < this.ask) return;
     if (document.activeElement !== this.input) this.input.value = message.words;
     this.state = "up";
