@@ -142,6 +142,51 @@ def test_the_hub_follows_who_comes_and_goes(open_notebook, make_site):
     expect(rows.filter(has_text="concierge")).to_be_visible()
 
 
+FARTHER = """
+from aios_nb.notebook.widgets.panel import _AWAKE
+for hub in _AWAKE:
+    far = {row["node"]: 4321.0 for row in hub._browser.page["rows"]}
+    hub.tell_now({"type": "around", **hub._browser.around, "far": far})
+"""
+
+
+def test_what_one_presses_or_marks_stays_while_others_come_and_go(open_notebook, make_site):
+    def greeter(text):
+        return "hello"
+
+    bob = make_site(describe(greeter, about="Says hello in many languages"), name="bob")
+    book = open_notebook(LOAD, "%aios hub")
+    book.run_all()
+    hub = book.output(1).locator(".aios-hub")
+    row = hub.get_by_role("row").filter(has_text="greeter")
+    row.get_by_role("button", name="Details of greeter").click()
+    about = hub.locator(".hub-all")
+    expect(about).to_have_text("Says hello in many languages")
+    about.select_text()
+    bob.node.adopt(describe(greeter, name="newcomer"))
+    expect(hub.locator(".hub-fresh")).to_have_text("1 new")
+    assert book.page.evaluate("String(getSelection())") == "Says hello in many languages"
+    row.get_by_role("button", name="Chat: greeter").hover()
+    book.page.mouse.down()
+    bob.node.adopt(describe(greeter, name="another"))
+    expect(hub.locator(".hub-fresh")).to_have_text("2 new")
+    book.tell(FARTHER)
+    expect(row.locator(".hub-trust")).to_contain_text("4,321 ms")
+    book.page.mouse.up()
+    expect(Chat(book, 1).message).to_be_focused()
+
+    search = hub.get_by_role("combobox", name="Search agents")
+    search.fill("name:nobody-has-it greeter")
+    show = hub.get_by_role("button", name="Search everywhere")
+    show.hover()
+    book.page.mouse.down()
+    before = hub.locator(".hub-counts").text_content()
+    bob.node.adopt(describe(greeter, name="latecomer"))
+    expect(hub.locator(".hub-counts")).not_to_have_text(before or "")
+    book.page.mouse.up()
+    expect(row).to_be_visible()
+
+
 def test_a_program_of_others_that_changed_is_reviewed_before_it_is_asked(open_notebook, make_site):
     async def tides(text):
         return f"high at {text}"

@@ -25,6 +25,17 @@ function fill(node, props, children) {
   return node;
 }
 
+const SAYS = new WeakMap();
+
+/** Have it show `parts()`, unless it says the same already: what is being pressed or is selected in it stays. */
+function redraw(place, says, parts) {
+  const now = JSON.stringify(says);
+  if (SAYS.get(place) === now) return;
+  SAYS.set(place, now);
+  place.replaceChildren();
+  fill(place, null, [parts()]);
+}
+
 // Rich text ------------------------------------------------------------------------------------
 
 const TAGS = {

@@ -63,7 +63,7 @@ function invitation(hub) {
 
 function noMatch(hub) {
   const near = hub.near || { rows: [] };
-  const asked = hub.input.value.trim();
+  const asked = hub.words.trim();
   const said = asked ? `Nobody matches “${asked.slice(0, 80)}”` : "Nobody is here";
   const where = { live: " among those that answer", mine: " in this notebook", all: "" }[hub.only];
   const filters = asked.split(/\s+/).every((word) => word.includes(":"));

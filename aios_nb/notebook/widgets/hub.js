@@ -21,7 +21,6 @@ function doing(part, what) {
 class Hub {
   constructor({ model, el: place, host }) {
     this.model = model;
-    this.host = host;
     this.line = lineOf(model);
     this.uid = `hub${++hubs}-${Math.random().toString(36).slice(2, 8)}`;
     this.ask = 0;
@@ -42,17 +41,16 @@ class Hub {
     this.near = null;
     this.around = {};
     this.state = "starting"; // asking, up, silent, offline
+    this.inside = new Inside(this, host);
     this.build();
     place.append(this.root);
     this.leave = this.line.listen((message) => this.heard(message));
     this.timer = setInterval(() => this.age(), MINUTE_MS / 2);
-    this.chatChanged = () => this.showChat();
-    model.on("change:chat", this.chatChanged);
     this.liveChanged = () => this.disconnected("The kernel was restarted. Run your cells again, this one too.");
     model.on("comm_live_update", this.liveChanged);
     this.restore();
     this.say({ type: "hello" });
-    this.showChat();
+    this.inside.show();
     if (isSaved(place)) this.disconnected("This is what was saved. Run your cells again, this one too.");
   }
 
@@ -61,9 +59,8 @@ class Hub {
     this.line.say({ type: "bye", view: this.uid });
     clearInterval(this.timer);
     clearTimeout(this.leaving);
-    this.model.off("change:chat", this.chatChanged);
     this.model.off("comm_live_update", this.liveChanged);
-    this.chatEnd?.abort();
+    this.inside.close();
   }
 
   say(message) {
@@ -119,15 +116,17 @@ class Hub {
     this.empty = el("div", { class: "hub-empty" });
     const leaves = { pointerleave: () => this.left(), focusout: () => this.left() };
     this.scroll = el("div", { class: "hub-scroll", on: leaves }, this.fresh, this.grid, this.empty);
-    this.foot = el("footer", { class: "hub-foot" });
-    this.chatArea = el("section", { class: "hub-chat", "aria-label": "Chat", ...hidden });
+    this.extent = el("span", { class: "aios-tiny" });
+    this.turns = el("span", { class: "hub-turns" });
+    const keys = el("span", { class: "aios-tiny hub-keys", id: `${this.uid}-keys` }, "↑ ↓ choose · ⏎ chat · ⇧⏎ details · Esc back");
+    this.foot = el("footer", { class: "hub-foot" }, this.extent, this.turns, el("span", { class: "aios-grow" }), keys);
     this.live = el("div", { class: "aios-sr", role: "status", "aria-live": "polite" });
     this.root = el("section", { class: "aios aios-hub", "aria-label": "AgentHub" },
       el("header", { class: "aios-head" },
         el("b", null, "AgentHub"), this.counts, el("span", { class: "aios-grow" }),
         el("div", { class: "hub-pills", role: "group", "aria-label": "Which agents" }, Object.values(this.pills))),
       el("div", { class: "hub-search" }, icon("M7 2a5 5 0 1 1 0 10A5 5 0 0 1 7 2z", "M10.8 10.8L14.5 14.5"), this.input, this.wipe),
-      this.banner, this.scroll, this.foot, this.chatArea, this.live);
+      this.banner, this.scroll, this.foot, this.inside.root, this.live);
     keepKeys(this.root);
     this.paintHead();
   }
@@ -161,7 +160,7 @@ class Hub {
       gone: () => this.gone(message.id),
       around: () => this.lookedAround(message),
       card: () => this.card(message),
-      chat: () => this.focusChat(),
+      chat: () => this.inside.focus(),
       offline: () => this.offline(message.problem),
       error: () => this.failed(message),
     }[message.type];
@@ -283,10 +282,9 @@ class Hub {
   }
 
   lookedAround(message) {
-    const far = this.around.far || {};
     this.around = message;
     this.paintHead();
-    for (const [id, row] of this.rows) if (far[row.node] !== message.far[row.node]) this.paintRow(id);
+    for (const id of this.order) this.paintRow(id);
     this.paintEmpty();
   }
 
@@ -303,6 +301,11 @@ class Hub {
 
   failed(message) {
     this.tell("error", message.text + (message.hint ? ` (${message.hint})` : ""));
+    this.settled();
+  }
+
+  /** Nobody is being fetched for a chat any more. */
+  settled() {
     for (const part of this.parts.values()) part.removeAttribute("aria-busy");
   }
 
@@ -363,7 +366,7 @@ class Hub {
   chat(id) {
     if (this.opened) this.open(this.opened, false);
     this.parts.get(id)?.setAttribute("aria-busy", "true");
-    this.wantsFocus = true;
+    this.inside.asked = true;
     this.say({ type: "chat", agent: id });
   }
 
@@ -512,22 +515,22 @@ class Hub {
     const part = this.parts.get(id);
     const row = this.rows.get(id);
     if (!part || !row) return;
-    const focused = part.contains(document.activeElement) ? document.activeElement.dataset.do : null;
+    const focused = part.contains(document.activeElement) ? document.activeElement : null;
     part.dataset.life = lifeOf(row);
-    part.removeAttribute("aria-busy");
     part.setAttribute("aria-label", labelOf(row));
-    part.replaceChildren(...cellsOf(this, row));
+    fillRow(this, part, row);
     this.mark(id);
-    if (focused) doing(part, focused)?.focus({ preventScroll: true });
+    if (focused && !focused.isConnected) doing(part, focused.dataset.do)?.focus({ preventScroll: true });
   }
 
   /** Who is silent is silent for longer now. */
   age() {
-    for (const [id, row] of this.rows) if (!row.live && this.opened !== id) this.paintRow(id);
+    for (const [id, row] of this.rows) if (!row.live) this.paintRow(id);
   }
 
   paintEmpty() {
-    this.empty.replaceChildren(...emptinessOf(this));
+    const says = [this.state, this.order.length > 0, isAlone(this), this.words.trim(), this.only, this.near];
+    redraw(this.empty, says, () => emptinessOf(this));
     this.root.classList.toggle("hub-alone", isAlone(this) && this.order.length <= FEW_ROWS);
   }
 
@@ -536,61 +539,18 @@ class Hub {
     const to = this.first + shown;
     const byWords = this.words.split(/\s+/).some((word) => word && !/^(tag|node|name|live):./i.test(word));
     const more = this.total > to;
-    const tiny = (text) => el("span", { class: "aios-tiny" }, text);
-    const turn = (text, change) => button(text, null, () => this.look(change));
-    const parts = [];
-    if (more || this.first) {
-      const [from, until, all] = [this.first + 1, to, this.total].map((number) => number.toLocaleString());
-      parts.push(tiny(byWords ? `the best ${shown}` : `${from}–${until} of ${all}`));
-      if (this.first && !byWords) parts.push(turn(`‹ Previous ${ROWS_MAX}`, { first: Math.max(0, this.first - ROWS_MAX), count: ROWS_MAX }));
-      const longer = Math.min(ROWS_MAX, Math.max(shown, this.count) + MORE_ROWS);
-      if (more && shown < ROWS_MAX && !this.first) parts.push(turn("Show more", { count: longer }));
-      else if (more && !byWords) parts.push(turn(`Next ${ROWS_MAX} ›`, { first: to, count: ROWS_MAX }));
-      else if (more) parts.push(tiny("more words find better ones"));
-    }
-    const keys = el("span", { class: "aios-tiny hub-keys", id: `${this.uid}-keys` }, "↑ ↓ choose · ⏎ chat · ⇧⏎ details · Esc back");
-    this.foot.replaceChildren(...parts, el("span", { class: "aios-grow" }), keys);
+    const [from, until, all] = [this.first + 1, to, this.total].map((number) => number.toLocaleString());
+    this.extent.hidden = !(more || this.first);
+    this.extent.textContent = byWords ? `the best ${shown}` : `${from}–${until} of ${all}`;
+    const turns = [];
+    if (this.first && !byWords) turns.push([`‹ Previous ${ROWS_MAX}`, { first: Math.max(0, this.first - ROWS_MAX), count: ROWS_MAX }]);
+    const longer = Math.min(ROWS_MAX, Math.max(shown, this.count) + MORE_ROWS);
+    if (more && shown < ROWS_MAX && !this.first) turns.push(["Show more", { count: longer }]);
+    else if (more && !byWords) turns.push([`Next ${ROWS_MAX} ›`, { first: to, count: ROWS_MAX }]);
+    else if (more) turns.push(["more words find better ones"]);
+    const turn = ([text, change]) => (change ? button(text, null, () => this.look(change)) : el("span", { class: "aios-tiny" }, text));
+    redraw(this.turns, turns, () => turns.map(turn));
     this.foot.hidden = !shown;
-  }
-
-  // A chat inside -------------------------------------------------------------------------------
-
-  async showChat() {
-    const ref = this.model.get("chat");
-    this.chatEnd?.abort();
-    this.chatArea.replaceChildren();
-    this.chatArea.hidden = !ref;
-    this.root.classList.toggle("hub-chatting", Boolean(ref));
-    for (const part of this.parts.values()) part.removeAttribute("aria-busy");
-    if (!ref) return;
-    this.scroll.style.minHeight = ""; // what was clicked has been: the chat comes close to it
-    const end = (this.chatEnd = new AbortController());
-    const place = el("div", { class: "hub-chat-place" });
-    const hide = button("×", { class: "hub-hide", "aria-label": "Close the chat", title: "Close the chat" }, () => this.hideChat());
-    this.chatArea.append(hide, place);
-    try {
-      const chat = await this.host.getWidget(ref);
-      if (end.signal.aborted) return;
-      await chat.render({ el: place, signal: end.signal });
-      if (!end.signal.aborted) this.focusChat();
-    } catch (problem) {
-      console.warn("AgentHub: the chat cannot be shown in here", problem);
-      const command = el("code", null, "%aios chat NAME");
-      place.replaceChildren(el("div", { class: "aios-note" }, "The chat cannot be shown in here. In a cell, ", command, " opens it."));
-    }
-  }
-
-  focusChat() {
-    for (const part of this.parts.values()) part.removeAttribute("aria-busy");
-    if (!this.wantsFocus) return;
-    this.wantsFocus = false;
-    this.chatArea.scrollIntoView({ block: "nearest" });
-    this.chatArea.querySelector("textarea")?.focus({ preventScroll: true });
-  }
-
-  hideChat() {
-    this.say({ type: "close-chat" });
-    this.input.focus({ preventScroll: true });
   }
 }
 

@@ -31,7 +31,7 @@ CHATS_MAX = 6
 class AgentHub(Panel):
     """Search, rows, details, and a chat inside it. ``query``: what to look for at first."""
 
-    _esm = asset("common.js", "rows.js", "emptiness.js", "hub.js")
+    _esm = asset("common.js", "rows.js", "emptiness.js", "inside.js", "hub.js")
     _css = asset("common.css", "hub.css")
 
     chat = traitlets.Unicode().tag(sync=True)

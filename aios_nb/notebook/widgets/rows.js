@@ -47,10 +47,20 @@ function labelOf(row) {
   return [row.name, STANDING[lifeOf(row)], ownerOf(row), row.about || row.title, row.why, marks].filter(Boolean).join(", ");
 }
 
-/** The cells of a row. */
-function cellsOf(hub, row) {
+/** Fill a row; in a lively network only what has changed is drawn again. */
+function fillRow(hub, part, row) {
   const life = lifeOf(row);
   const open = hub.opened === row.id;
+  const far = life === "alive" ? (hub.around.far || {})[row.node] : undefined;
+  redraw(part, [row, open], () => cellsOf(hub, row, life, open));
+  redraw(part.querySelector(".hub-trust"), [row, far, silenceOf(row)], () => trustOf(row, life, far));
+  if (!open) return;
+  const details = [row, hub.cards.get(row.id), hub.state === "offline"];
+  redraw(part.querySelector(".hub-details"), details, () => detailsOf(hub, row));
+}
+
+/** The cells of a row; what changes by itself, and its details, are filled in by their own. */
+function cellsOf(hub, row, life, open) {
   return [
     el("div", { class: "hub-who", role: "gridcell" },
       el("span", { class: "aios-dot", "data-state": life }),
@@ -67,9 +77,9 @@ function cellsOf(hub, row) {
             row.why ? el("span", null, row.why) : null,
             row.tags.slice(0, TAGS_SHOWN).map((tag) => tagOf(hub, tag)))
         : null),
-    el("div", { class: "hub-trust", role: "gridcell" }, trustOf(hub, row, life)),
+    el("div", { class: "hub-trust", role: "gridcell" }),
     el("div", { class: "hub-do", role: "gridcell" }, doingsOf(hub, row, life, open)),
-    open ? el("div", { class: "hub-details", role: "gridcell" }, detailsOf(hub, row)) : "",
+    open ? el("div", { class: "hub-details", role: "gridcell" }) : null,
   ];
 }
 
@@ -78,7 +88,7 @@ function tagOf(hub, tag) {
   return button(tag, { class: "aios-tag hub-tag", "data-do": `tag ${tag}`, title: `Only ${typed}` }, () => hub.filterBy(typed));
 }
 
-function trustOf(hub, row, life) {
+function trustOf(row, life, far) {
   if (life === "gone") return "gone";
   const [kind, word] = row.changed
     ? ["hub-warn", `⚠ ${changedOf(row)}`]
@@ -88,10 +98,9 @@ function trustOf(hub, row, life) {
     : row.mine ? ["hub-ok", "✓ yours"]
     : row.verified ? ["hub-ok", "✓ signed"]
     : ["hub-plain", "not verified"];
-  const far = (hub.around.far || {})[row.node];
   const more = [
     row.source && (KINDS[row.source] || row.source),
-    life === "alive" && far !== undefined && (far < 1 ? "< 1 ms" : `${Math.round(far).toLocaleString()} ms`),
+    far !== undefined && (far < 1 ? "< 1 ms" : `${Math.round(far).toLocaleString()} ms`),
     row.talks && many(row.talks, "talk"),
     row.mine && !row.built_in && row.access === "private" && "only you",
     row.mine && !row.built_in && !row.source && row.version && `v${row.version}`,
