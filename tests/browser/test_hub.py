@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from aios_nb.agents.definition import describe
 from aios_nb.notebook.widgets.browse import WORDS_MAX
@@ -253,3 +253,37 @@ def test_more_words_than_are_read_do_not_keep_enter_from_its_work(open_notebook)
     expect(hub.locator(".hub-row .hub-why").first).to_contain_text("name")
     search.press("Enter")
     expect(Chat(book, 1).message).to_be_focused()
+
+
+def test_a_key_that_composes_a_word_does_nothing_else(open_notebook):
+    book = open_notebook(LOAD, "%aios hub")
+    book.run_all()
+    hub = book.output(1).locator(".aios-hub")
+    search = hub.get_by_role("combobox", name="Search agents")
+    search.fill("name:echo")
+    expect(hub.get_by_role("row").filter(visible=True)).to_have_count(1)
+    compose(search, "Enter")
+    assert hub.locator("[aria-busy]").count() == 0  # no chat is on its way
+    compose(search, "Escape")
+    expect(search).to_have_value("name:echo")
+    search.press("Enter")
+    chat = Chat(book, 1)
+    chat.say("first")
+    chat.ended("echo")
+
+    chat.choose("Rename…")
+    title = chat.root.get_by_role("textbox", name="Title of this conversation")
+    title.fill("half")
+    compose(title, "Enter")
+    compose(title, "Escape")
+    title.fill("whole")
+    title.press("Enter")
+    expect(title).to_have_count(0)
+    expect(chat.message).to_be_focused()
+    chat.choose("Conversations…")
+    expect(chat.root.locator(".aios-chatrow")).to_contain_text("whole")
+
+
+def compose(field: Locator, key: str) -> None:
+    """Press it as an input method does that takes it for its own."""
+    field.dispatch_event("keydown", {"key": key, "isComposing": True, "bubbles": True})

@@ -123,7 +123,7 @@ class Head {
     };
     field.value = title;
     field.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" && event.key !== "Escape") return;
+      if (composing(event) || (event.key !== "Enter" && event.key !== "Escape")) return;
       event.preventDefault();
       end(event.key === "Enter" ? field.value.trim() : "");
     });

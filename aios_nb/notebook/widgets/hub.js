@@ -408,6 +408,7 @@ class Hub {
   // Keys --------------------------------------------------------------------------------------
 
   keyInSearch(event) {
+    if (composing(event)) return;
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 };
     if (event.key in steps && !event.altKey) {
       event.preventDefault();
