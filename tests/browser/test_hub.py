@@ -17,7 +17,7 @@ import aios_nb as aios
 def adder(text):
     return str(sum(int(word) for word in text.split() if word.isdigit()))
 
-@aios.agent(about="Tells what a cat would say", tags=["fun"])
+@aios.agent(about="Tells what a cat would say", tags=["fun", "for children"])
 def cat(text):
     return "meow"
 """
@@ -43,6 +43,9 @@ def test_the_hub_finds_while_one_types_and_opens_a_chat(open_notebook):
     search.fill("tag:fun")
     expect(rows).to_have_count(1)
     expect(rows).to_contain_text("cat")
+    for _ in range(2):
+        rows.get_by_role("button", name="for children").click()
+        expect(search).to_have_value('tag:fun tag:"for children"')
     search.fill("")
     hub.get_by_role("button", name="mine").click()
     expect(hub.get_by_role("button", name="mine 2")).to_have_attribute("aria-pressed", "true")

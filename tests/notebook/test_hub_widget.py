@@ -155,6 +155,8 @@ def test_without_a_match_near_ones_are_offered(make_site: Make) -> None:
     wider = hub.ask("adder tag:cooking")
     assert (wider["rows"], wider["near"]["kind"]) == ([], "wider")
     assert names(wider["near"]) == ["adder"]
+    quoted = hub.ask('adder tag:"of two words"')["near"]
+    assert (quoted["kind"], quoted["words"]) == ("wider", "adder")
     misspelt = hub.ask("tag:xxadderxx conzierrge")["near"]
     assert (misspelt["kind"], names(misspelt)) == ("wider", ["concierge"])
     assert names(hub.ask("name:conzierrge")["near"]) == []

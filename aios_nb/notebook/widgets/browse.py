@@ -17,6 +17,7 @@ import msgspec
 
 from aios_nb.client.interface import SiteClient
 from aios_nb.errors import RpcError
+from aios_nb.hub.filters import read_query
 from aios_nb.notebook.widgets.cards import changes, facts, outside
 from aios_nb.people.naming import is_built_in
 from aios_nb.people.wording import NOTEBOOK, typed
@@ -171,7 +172,7 @@ class Browser:
         """For a question without an answer: what is near to it. None if it asks for all."""
         if not question.typed(self._client.node_id):
             return None
-        words = " ".join(w for w in question.words.split() if not _is_filter(w))
+        words = " ".join(read_query(question.words)[0].split())
         wider = Question(words, count=NEAR_MAX)
         if words and wider.typed("") != question.typed(self._client.node_id):
             found = await self._search(wider)
@@ -311,11 +312,6 @@ class Browser:
             "away_at": None if since is None else int(1000 * since),
             "gone": False,
         }
-
-
-def _is_filter(word: str) -> bool:
-    kind, colon, value = word.partition(":")
-    return bool(colon and value) and kind.lower() in {"tag", "node", "name", "live"}
 
 
 def _alike(words: str, names: Iterable[str]) -> list[str]:

@@ -66,7 +66,7 @@ function noMatch(hub) {
   const asked = hub.words.trim();
   const said = asked ? `Nobody matches “${asked.slice(0, 80)}”` : "Nobody is here";
   const where = { live: " among those that answer", mine: " in this notebook", all: "" }[hub.only];
-  const filters = asked.split(/\s+/).every((word) => word.includes(":"));
+  const filters = wordsOf(asked).every((word) => word.includes(":"));
   const tip = filters ? "No agent passes this filter. " : "Say in other words what you want done, or ";
   let next = el("p", null, tip, button("Show all", null, () => hub.clear()));
   if (near.kind === "wider")

@@ -347,19 +347,22 @@ class Hub {
     this.look({ only, first: 0, count: MORE_ROWS });
   }
 
+  put(words) {
+    this.input.value = words.slice(0, WORDS_MAX);
+    this.wipe.hidden = !words;
+  }
+
   /** For these words, everywhere. */
   search(words) {
-    this.input.value = words;
-    this.wipe.hidden = !words;
+    this.put(words);
     this.look({ only: "all", first: 0, count: MORE_ROWS });
     this.input.focus();
   }
 
   filterBy(text) {
-    const typed = this.input.value.split(/\s+/).filter(Boolean);
+    const typed = wordsOf(this.input.value);
     if (!typed.includes(text)) typed.push(text);
-    this.input.value = typed.join(" ");
-    this.wipe.hidden = false;
+    this.put(typed.join(" "));
     this.look({ first: 0, count: MORE_ROWS });
   }
 
@@ -538,7 +541,7 @@ class Hub {
   paintFoot() {
     const shown = this.order.length;
     const to = this.first + shown;
-    const byWords = this.words.split(/\s+/).some((word) => word && !/^(tag|node|name|live):./i.test(word));
+    const byWords = wordsOf(this.words).some((word) => !/^(tag|node|name|live):./i.test(word));
     const more = this.total > to;
     const [from, until, all] = [this.first + 1, to, this.total].map((number) => number.toLocaleString());
     this.extent.hidden = !(more || this.first);

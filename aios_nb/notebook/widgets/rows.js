@@ -83,6 +83,11 @@ function cellsOf(hub, row, life, open) {
   ];
 }
 
+/** The words of a search, as Python reads them: a filter is one of them, with all that is quoted in it. */
+function wordsOf(text) {
+  return text.match(/(tag|node|name|live):"[^"]*"|\S+/gi) || [];
+}
+
 function tagOf(hub, tag) {
   const typed = /\s/.test(tag) ? `tag:"${tag}"` : `tag:${tag}`;
   return button(tag, { class: "aios-tag hub-tag", "data-do": `tag ${tag}`, title: `Only ${typed}` }, () => hub.filterBy(typed));
