@@ -76,6 +76,8 @@ def test_the_hub_finds_while_one_types_and_opens_a_chat(open_notebook):
 
     book.run(book.add("%aios down"))
     goes_on_saying(hub, "The node is not running")
+    hub.get_by_role("button", name="Close the chat").click()
+    expect(chat.root).to_have_count(0)
     book.restart()
     expect(book.output(3).locator(".aios-net-banner")).to_contain_text("the kernel was restarted")
     goes_on_saying(hub, "The kernel was restarted")

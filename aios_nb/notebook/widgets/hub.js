@@ -290,6 +290,7 @@ class Hub {
 
   offline(problem) {
     const starting = problem === "starting";
+    this.notTaken();
     this.state = starting ? "starting" : "offline";
     this.paintHead();
     const why = problem && problem !== "stopped" ? `: ${problem}` : "";
@@ -301,10 +302,16 @@ class Hub {
 
   failed(message) {
     this.tell("error", message.text + (message.hint ? ` (${message.hint})` : ""));
+    this.notTaken();
+  }
+
+  /** What was asked for does not come; a chat that somebody opens later takes no focus here. */
+  notTaken() {
+    this.inside.asked = false;
     this.settled();
   }
 
-  /** Nobody is being fetched for a chat any more. */
+  /** No chat is on its way any more. */
   settled() {
     for (const part of this.parts.values()) part.removeAttribute("aria-busy");
   }

@@ -35,7 +35,8 @@ class AgentHub(Panel):
     _css = asset("common.css", "hub.css")
 
     chat = traitlets.Unicode().tag(sync=True)
-    """The chat that is open in it, as anywidget names a widget; empty without one."""
+    """The chat that is open in it, as anywidget names a widget; empty without one. A page that
+    closes it empties this: that needs no node."""
 
     def __init__(self, host: Host, query: str = "") -> None:
         self._question = Question(query)
@@ -92,8 +93,6 @@ class AgentHub(Panel):
             agent = str(message.get("agent"))
             await self._here().approve(agent, str(message.get("pin")))
             self.tell(await self._here().card(agent))
-        elif kind == "close-chat":
-            self._show_chat("")
 
     def _here(self) -> Browser:
         site = self.there()

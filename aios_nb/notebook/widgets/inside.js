@@ -50,7 +50,8 @@ class Inside {
   }
 
   hide() {
-    this.hub.say({ type: "close-chat" });
+    this.hub.model.set("chat", ""); // not by a message: only a node would hear that
+    this.hub.model.save_changes();
     this.hub.input.focus({ preventScroll: true });
   }
 }
