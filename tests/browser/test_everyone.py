@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from aios_nb.agents.definition import describe
 from tests.browser.chats import AGENTS, LOAD, Chat
+from tests.browser.contrast import hard_to_read
 from tests.browser.notebook import Notebook
 
 PANELS = ["%aios hub", "%aios chat painter", "%aios network"]
@@ -19,11 +20,12 @@ OUR_CHOICE = {"aria-allowed-role"}
 PHONE = (400, 900)
 
 
-def test_axe_finds_nothing_in_light_in_the_dark_and_on_a_narrow_page(open_notebook, make_site):
+def test_nothing_is_in_the_way_in_light_in_the_dark_and_on_a_narrow_page(open_notebook, make_site):
     def adder(text):
         return "7"
 
-    make_site(describe(adder, about="Adds numbers, however many of them there may be"), name="bob")
+    about = "Adds numbers, however many of them there may be"
+    bob = make_site(describe(adder, about=about), name="bob")
     book = open_notebook(LOAD, AGENTS, *SHOWN)
     for nr in range(3):
         book.run(nr)
@@ -37,11 +39,15 @@ def test_axe_finds_nothing_in_light_in_the_dark_and_on_a_narrow_page(open_notebo
     chat.ended("painter")
     chat.say("@moody hello")
     expect(chat.root).to_contain_text("not today")
+    book.rpc("chat.send", agent="adder", text="3 and 4")
+    bob.node.host(describe(adder, about=f"{about} by now"))
     assert complaints(book) == []
 
-    bobs.get_by_role("button", name="Details").click()
-    expect(hub.locator(".hub-details")).to_be_visible()
+    hub.get_by_role("button", name="Review: adder").click()
+    expect(hub.locator(".hub-changes")).to_contain_text("by now")
+    book.output(4).get_by_role("button", name="bob").press("Enter")
     book.output(4).get_by_role("button", name="table").click()
+    assert complaints(book) == []
     book.dark()
     assert complaints(book) == []
 
@@ -90,15 +96,16 @@ def test_a_wide_table_breaks_no_number_and_a_long_word_does_not_widen_the_page(o
 
 
 def complaints(book: Notebook) -> list[str]:
-    """What axe says against our part of the page."""
+    """What axe says against our part of the page, and which words of it are pale."""
     expect(book.output(4).locator(".aios-net")).to_have_attribute("data-live", "yes")
     for nr in range(2, 2 + len(SHOWN)):
         book.output(nr).evaluate("(node, nr) => (node.id = `shown-${nr}`)", nr)
     ours = [[f"#shown-{nr}"] for nr in range(2, 2 + len(SHOWN))]
     found = Axe().run(book.page, {"include": ours}).response["violations"]
-    return [
+    said = [
         f"{one['id']}: {one['help']}: {node['html'][:200]}"
         for one in found
         if one["id"] not in OUR_CHOICE
         for node in one["nodes"]
     ]
+    return said + [one for nr in range(2, 2 + len(SHOWN)) for one in hard_to_read(book.output(nr))]

@@ -32,8 +32,9 @@ font-size:11px;margin-right:4px}
 .aios-out .o{display:inline-block;width:8px;height:8px;border-radius:50%;
 background:rgba(128,128,128,.7)}
 .aios-out .o.ok{background:var(--ok)} .aios-out .o.warn{background:var(--warn)}
-.aios-out .ok-t{color:var(--ok)} .aios-out .warn-t{color:var(--warn)}
-.aios-out .bad-t{color:var(--bad)}
+.aios-out .ok-t{color:color-mix(in srgb,var(--ok) 65%,currentcolor)}
+.aios-out .warn-t{color:color-mix(in srgb,var(--warn) 50%,currentcolor)}
+.aios-out .bad-t{color:color-mix(in srgb,var(--bad) 75%,currentcolor)}
 .aios-out code,.aios-out pre{font-family:var(--jp-code-font-family,ui-monospace,Menlo,monospace);
 font-size:12px}
 .aios-out pre.p{margin:0;padding:8px 12px;overflow:auto;max-height:480px;white-space:pre-wrap;
