@@ -349,7 +349,7 @@ def test_chat_opens_inside_and_is_kept_for_the_next_time(
     first, second, third = (shown.get(timeout=CEILING_S) for _ in range(3))
     page.say(type="chat", agent=f"clock@{site.node.node_id}")
     page.until("chat")  # it is open: who asked may write in it
-    hub.set_state({"chat": ""})  # the × in the page
+    hub.set_state({"chat": ""})  # as the page closes it
 
     assert first.startswith("anywidget:")
     assert (first == third, first == second) == (True, False)
