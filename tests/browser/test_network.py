@@ -41,6 +41,10 @@ def test_two_nodes_are_in_the_picture(open_notebook, make_site):
     expect(network).to_contain_text("gone")
 
 
+PLAIN_HTTP = "Object.defineProperty(navigator, 'clipboard', {value: undefined})"
+"""Where a browser gives a page no clipboard."""
+
+
 def test_a_node_that_is_alone_says_how_others_come(open_notebook):
     book = open_notebook("import aios_nb\naios_nb.up(name='alice')", LOAD, "%aios network")
     book.run_all()
@@ -50,6 +54,16 @@ def test_a_node_that_is_alone_says_how_others_come(open_notebook):
     expect(network).to_contain_text("copied")
     expect(network).to_contain_text("%aios up --join http://127.0.0.1:")
     book.shot("network-alone", network)
+    copy = network.get_by_role("button", name="Copy the line")
+    expect(copy).to_have_text("copy")
+    book.page.evaluate(PLAIN_HTTP)
+    copy.press("Enter")
+    expect(copy).to_have_text("copied")
+    expect(copy).to_be_focused()
+    expect(copy).to_have_text("copy")
+    book.page.evaluate("document.execCommand = () => false")
+    copy.press("Enter")
+    expect(copy).to_have_text("not copied")
     book.reload()
     expect(network).to_contain_text("No other node yet")
     expect(network).to_have_attribute("data-live", "yes")

@@ -240,16 +240,21 @@ function later(ms, action) {
   };
 }
 
+/** Whether it was copied. A page of plain http has only the old way, for which the text must be selected. */
 async function copyText(text, root) {
   try {
     await navigator.clipboard.writeText(text);
+    return true;
   } catch {
+    const focused = document.activeElement;
     const area = el("textarea", { style: "position:fixed;opacity:0" });
     area.value = text;
     (root || document.body).append(area);
     area.select();
-    document.execCommand("copy");
+    const copied = document.execCommand("copy");
     area.remove();
+    focused?.focus({ preventScroll: true });
+    return copied;
   }
 }
 
@@ -257,8 +262,7 @@ async function copyText(text, root) {
 function copyButton(text, what, root, props, word = "copy") {
   const made = el("button", { type: "button", "aria-label": `Copy ${what}`, ...props }, word);
   made.addEventListener("click", async () => {
-    await copyText(text(), root);
-    made.textContent = "copied";
+    made.textContent = (await copyText(text(), root)) ? "copied" : "not copied";
     setTimeout(() => (made.textContent = word), COPIED_MS);
   });
   return made;
