@@ -69,6 +69,27 @@ def test_a_node_that_is_alone_says_how_others_come(open_notebook):
     expect(network).to_have_attribute("data-live", "yes")
 
 
+POINT = """(groups) => {
+  const group = groups.find((one) => one.nextElementSibling);  // below another one
+  group.dispatchEvent(new PointerEvent("pointerenter"));
+  return [!group.nextElementSibling, group.getAnimations().length];
+}"""
+"""Whether it is above the others then, and how much of it is in motion."""
+
+
+def test_a_node_that_is_pointed_at_stays_in_sight(open_notebook, make_site):
+    for name in ("bob", "carol"):
+        make_site(name=name)
+    book = open_notebook("import aios_nb\naios_nb.up(name='alice')", LOAD, "%aios network")
+    book.page.emulate_media(reduced_motion="no-preference")
+    book.run_all()
+    network = book.output(2).locator(".aios-net")
+    nodes = network.locator('.aios-net-node:not([data-own="yes"])')
+    expect(nodes).to_have_count(2)
+    expect(network.locator(".aios-net-node.coming")).to_have_count(0)
+    assert nodes.evaluate_all(POINT) == [True, 0]
+
+
 def test_a_saved_notebook_has_the_picture(open_notebook, make_site):
     make_site(name="bob")
     book = open_notebook("import aios_nb\naios_nb.up(name='alice')", LOAD, "%aios network")

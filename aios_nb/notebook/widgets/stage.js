@@ -110,11 +110,12 @@ class Stage {
     const group = svg(
       "g",
       {
-        class: "aios-net-node", role: "button", tabindex: "-1", "data-own": own ? "yes" : null,
+        class: "aios-net-node coming", role: "button", tabindex: "-1", "data-own": own ? "yes" : null,
         on: {
           click: () => this.choose(id),
           pointerenter: () => this.near(id, true), pointerleave: () => this.near(id, false),
           focus: () => { this.near(id, true); this.at = id; }, blur: () => this.near(id, false),
+          animationend: () => group.classList.remove("coming"), // a group that is moved would come again
         },
       },
       halo, hit, dot, text, hint,
