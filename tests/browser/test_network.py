@@ -90,6 +90,26 @@ def test_a_node_that_is_pointed_at_stays_in_sight(open_notebook, make_site):
     assert nodes.evaluate_all(POINT) == [True, 0]
 
 
+def test_who_allows_or_blocks_a_node_by_keyboard_goes_on_by_keyboard(open_notebook, make_site):
+    bob = make_site(name="bob")
+    book = open_notebook("import aios_nb\naios_nb.up(name='alice')", LOAD, "%aios network")
+    book.run_all()
+    network = book.output(2).locator(".aios-net")
+    network.get_by_role("button", name="bob").press("Enter")
+    network.get_by_role("button", name="Block…").press("Enter")
+    expect(network.get_by_role("button", name="Block", exact=True)).to_be_focused()
+    book.page.keyboard.press("Enter")
+    expect(network).to_contain_text("You blocked it.")
+    expect(network.get_by_role("button", name="Allow…")).to_be_focused()
+
+    book.rpc("nodes.allow", node=bob.node.node_id)
+    book.page.keyboard.press("Escape")
+    node = network.get_by_role("group", name="Nodes").get_by_role("button", name="bob")
+    node.press("Enter")
+    expect(network.get_by_role("button", name="Block…")).to_be_enabled()
+    expect(network).not_to_contain_text("You blocked it.")
+
+
 def test_a_saved_notebook_has_the_picture(open_notebook, make_site):
     make_site(name="bob")
     book = open_notebook("import aios_nb\naios_nb.up(name='alice')", LOAD, "%aios network")

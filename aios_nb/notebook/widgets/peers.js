@@ -122,6 +122,7 @@ class Side {
     if (message.node !== this.id) return;
     this.details = message;
     if (message.blocked) this.rules.set(message.node, "block");
+    else if (this.rules.get(message.node) === "block") this.rules.delete(message.node); // it was allowed elsewhere
     this.drawAgents();
     this.drawRules();
   }
@@ -186,30 +187,39 @@ class Side {
       : []));
   }
 
+  /** Who had the focus in there has it still, on a button that is there now. */
   drawRules() {
-    if (this.id === null || this.id === OWN) return this.buttons.replaceChildren();
+    const focused = this.buttons.contains(document.activeElement);
     const rule = this.rules.get(this.id);
-    if (!this.asking) {
-      const calls = this.details && this.details.calls;
-      return this.buttons.replaceChildren(
+    const calls = this.details?.calls;
+    redraw(this.buttons, [this.id, this.asking, rule, calls], () => this.rulesOf(rule, calls));
+    if (focused && !this.buttons.contains(document.activeElement)) this.enter();
+  }
+
+  rulesOf(rule, calls) {
+    if (this.id === null || this.id === OWN) return [];
+    if (!this.asking)
+      return [
         el("p", null, rule === "block" ? "You blocked it." : rule === "allow" ? "You allowed it." : calls ? `It called your agents ${calls === 1 ? "once" : many(calls, "time")}.` : ""),
         el("button", { type: "button", disabled: rule === "allow", on: { click: () => this.ask("allow") } }, "Allow…"),
         el("button", { type: "button", disabled: rule === "block", on: { click: () => this.ask("block") } }, "Block…"),
-      );
-    }
+      ];
     const allow = this.asking === "allow";
-    const yes = el("button", { type: "button", class: allow ? "aios-main" : "aios-net-bad",
-      on: { click: () => this.line.say({ type: "rule", node: this.id, rule: this.asking }) } }, allow ? "Allow" : "Block");
-    this.buttons.replaceChildren(
+    return [
       el("p", null, allow ? "Let it call agents that are for known nodes?" : "Shut it out? It gets no link and none of your agents; what runs for it is stopped."),
-      yes, el("button", { type: "button", on: { click: () => this.ask(null) } }, "Cancel"),
-    );
-    yes.focus();
+      el("button", { type: "button", class: allow ? "aios-main" : "aios-net-bad",
+        on: { click: () => this.line.say({ type: "rule", node: this.id, rule: this.asking }) } }, allow ? "Allow" : "Block"),
+      el("button", { type: "button", on: { click: () => this.ask(null) } }, "Cancel"),
+    ];
+  }
+
+  enter() {
+    this.buttons.querySelector("button:not(:disabled)")?.focus();
   }
 
   ask(rule) {
     this.asking = rule;
     this.drawRules();
-    if (!rule) this.buttons.querySelector("button:not(:disabled)")?.focus();
+    this.enter();
   }
 }
