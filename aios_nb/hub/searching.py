@@ -17,8 +17,8 @@ from typing import ParamSpec, TypeVar
 import msgspec
 
 from aios_nb.envelope import AgentRow
+from aios_nb.filters import Filters, read_query
 from aios_nb.hub.diversity import diverse
-from aios_nb.hub.filters import Filters, read_query
 from aios_nb.hub.others import Light
 from aios_nb.index.documents import Document, Hit, Index, Scored
 

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from aios_nb.envelope import AgentRow
+from aios_nb.filters import Filters, read_query
 from aios_nb.hub import searching as module
 from aios_nb.hub.diversity import FREE, diverse
-from aios_nb.hub.filters import Filters, read_query
 from aios_nb.hub.others import Light
 from aios_nb.hub.searching import MANY, Searching
 from aios_nb.index.documents import Index

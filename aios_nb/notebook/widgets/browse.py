@@ -17,7 +17,7 @@ import msgspec
 
 from aios_nb.client.interface import SiteClient
 from aios_nb.errors import RpcError
-from aios_nb.hub.filters import read_query
+from aios_nb.filters import read_query
 from aios_nb.notebook.widgets.cards import changes, facts, outside
 from aios_nb.people.naming import is_built_in
 from aios_nb.people.wording import NOTEBOOK, typed

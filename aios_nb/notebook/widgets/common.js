@@ -202,11 +202,6 @@ function keepKeys(node) {
   return node;
 }
 
-/** Whether a key is for what is still being composed, as the Enter that takes a Japanese word; Safari says 229. */
-function composing(event) {
-  return event.isComposing || event.keyCode === 229;
-}
-
 /** On a Mac, Ctrl with a letter moves the caret. */
 function isCommand(event) {
   const held = ON_A_MAC ? event.metaKey && !event.ctrlKey : event.ctrlKey && !event.metaKey;
