@@ -132,7 +132,7 @@ GROUPS: Mapping[str, tuple[Command, ...]] = {
         Command("status", "how it is: address, reach, peers, agents, callers, limits",
                 "status:status"),
         Command(
-            "up", "start it with choices", "running:up",
+            "up", "start the node, with choices", "running:up",
             options=(
                 Option(("--name",), "NAME", "what it is called"),
                 _JOIN,

@@ -181,17 +181,21 @@ def test_help_tells_of_every_command_and_every_option():
     everything = helptext.overview()
     for name, command in COMMANDS.items():
         assert f"\n  {name}" in everything
-        assert command.about in everything
+        assert command.about in " ".join(everything.split())
         alone = helptext.of(name)
+        assert max(map(len, alone.splitlines())) <= helptext.LINE
         for option in command.options:
             assert all(flag in alone for flag in option.flags)
-            assert option.about in alone
+            assert option.about in " ".join(alone.split())
         for example in command.examples:
             line = example.partition("%aios ")[2] or example
             assert parse(line).command is command
         assert ("` -- ` before it" in alone) == command.options_last
     assert all(option.flags[-1] in helptext.offering() for option in OFFER.options)
-    assert max(map(len, everything.splitlines())) <= 100
+    for text in (everything, helptext.offering()):
+        assert max(map(len, text.splitlines())) <= helptext.LINE
+    for line in everything.splitlines():
+        assert line.count("[") == line.count("]")  # an option stays with its value
 
 
 def test_only_names_of_variables_are_filled_in():
