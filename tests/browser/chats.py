@@ -61,6 +61,12 @@ while True:
 """
 """Until it is interrupted."""
 
+AT_END = """(log) => new Promise((there) => {
+  const below = () => log.scrollHeight - log.scrollTop - log.clientHeight;
+  const look = () => (log.scrollTop && below() < 2 ? there() : requestAnimationFrame(look));
+  look();
+})"""
+
 
 class Chat:
     """The chat that a cell shows."""
@@ -85,6 +91,10 @@ class Chat:
 
     def last(self) -> Locator:
         return self.articles.last
+
+    def at_end(self) -> None:
+        """Wait until the log shows the end of what was said."""
+        self.log.evaluate(AT_END)
 
     def ended(self, name: str, status: str = "") -> None:
         """Wait until the last message is this agent's, and has come to this end."""

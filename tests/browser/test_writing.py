@@ -303,6 +303,35 @@ def test_what_was_said_is_saved_though_the_caret_rests_in_the_box(open_notebook)
     assert in_file(book, "you said from afar")
 
 
+UP_AT_ONCE = """() => {
+  const all = () => [...document.querySelectorAll(".aios-log")];
+  const known = new Set(all());
+  const meet = (log) => {
+    known.add(log);
+    new ResizeObserver((_, sizer) => (sizer.disconnect(), log.scrollTo(0, 0))).observe(log);
+  };
+  const look = () => all().forEach((log) => known.has(log) || meet(log));
+  new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
+}"""
+"""Scroll a new view to its top right after it went to its end, before an event tells of that."""
+
+
+def test_who_scrolls_up_in_the_first_frame_of_a_view_stays_there(open_notebook):
+    begin = "chat = get_ipython().run_line_magic('aios', 'chat burst')\nchat"
+    book = open_notebook(LOAD, AGENTS, begin)
+    book.run_all()
+    chat = Chat(book, 2)
+    chat.say("go")
+    chat.ended("burst")
+    chat.at_end()
+    before = chat.log.element_handle()
+    book.page.evaluate(UP_AT_ONCE)
+    book.tell("chat._showing._publish(update=True)")
+    book.page.wait_for_function("(log) => !log.isConnected", arg=before)
+    expect(chat.root.get_by_role("button", name="Go to the end")).to_be_visible()
+    assert chat.log.evaluate("(log) => log.scrollTop") == 0
+
+
 def test_keys_that_fall_between_two_views_are_not_lost(open_notebook):
     begin = "chat = get_ipython().run_line_magic('aios', 'chat parrot')\nchat"
     book = open_notebook(LOAD, AGENTS, begin)
@@ -546,9 +575,12 @@ def wide(text):
     assert lines.evaluate_all(directions) == ["rtl", "ltr"]
     chat.message.fill("مرحبا")
     assert chat.message.evaluate("(node) => getComputedStyle(node).direction") == "rtl"
+    before = chat.message.element_handle()  # of a view that stays as long as there is a draft
     chat.say("go")
     chat.ended("wide")
     book.printed(4, "Honningsvaag")
+    book.page.wait_for_function("(box) => !box.isConnected", arg=before)
+    chat.at_end()
 
     book.page.emulate_media(reduced_motion="reduce")
     chat.log.evaluate("(log) => log.scrollTo(0, 0)")

@@ -377,11 +377,17 @@ class ChatView {
     this.makeRoom();
     if (!this.atEnd) return;
     const high = heightOf(this.log);
-    this.log.scrollTop = this.log.scrollHeight;
+    this.putAt(this.log.scrollHeight);
     // A longer log pushes the box down: who writes in it keeps it in sight, and with it the end.
     const writing = document.activeElement === this.composer?.area;
     if (writing && high > this.high) this.composer.node.scrollIntoView({ block: "nearest" });
     this.high = high;
+  }
+
+  /** It is our doing; whoever scrolls from there leaves it, though no event has told of it yet. */
+  putAt(top) {
+    this.log.scrollTop = top;
+    this.lastTop = this.log.scrollTop;
   }
 
   /** An answer that came all at once and is higher than the log is read from its beginning. */
@@ -407,7 +413,7 @@ class ChatView {
   restoreScroll() {
     this.atEnd = this.store.scroll === null;
     if (this.atEnd) this.follow();
-    else this.log.scrollTop = this.store.scroll;
+    else this.putAt(this.store.scroll);
   }
 
   toEnd(gently) {
