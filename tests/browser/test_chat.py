@@ -194,8 +194,15 @@ def test_stop_retry_edit_and_code_into_a_cell(open_notebook):
 
     chat.say("@counter go")
     expect(chat.last()).to_contain_text("0 1 2")
-    chat.button("Stop").click()
+    chat.say("@counter once more")
+    expect(chat.last()).to_contain_text("waits for its turn")
+    chat.last().hover()
+    chat.button("Stop counter").last.click()  # this one alone
     chat.ended("counter", "cancelled")
+    first = chat.articles.nth(-3)
+    expect(first).to_have_attribute("data-status", "runs")
+    chat.button("Stop").click()
+    expect(first).to_have_attribute("data-status", "cancelled")
     assert book.value("tries") == ["hello", "hello"]
 
     chat.say("@painter go")

@@ -465,9 +465,9 @@ class ChatView {
 
   // What people do -----------------------------------------------------------------------------
 
-  /** The button that was pressed goes away: the focus goes to the box, not to nowhere. */
-  stop() {
-    if (this.store.isBusy()) this.line.say({ type: "stop" });
+  /** One reply, else all that is at work. The button that was pressed goes away: the focus goes to the box, not to nowhere. */
+  stop(reply) {
+    if (this.store.isBusy()) this.line.say({ type: "stop", reply });
     if (document.activeElement?.closest("button")) this.composer.focus();
   }
 

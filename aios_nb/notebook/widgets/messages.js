@@ -194,7 +194,7 @@ class Message {
     this.acts.replaceChildren(...[
       copies && quiet("copy", partly ? "Copy the rows that are shown" : "Copy this message", () => chat.copy(text())),
       edits && quiet("edit", "Edit and send again", () => chat.composer.edit(this.item)),
-      busy && quiet("stop", "Stop (Esc)", () => chat.stop()),
+      busy && quiet("stop", `Stop ${item.who.name}`, () => chat.stop(item.id)),
     ].filter(Boolean));
   }
 

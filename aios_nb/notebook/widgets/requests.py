@@ -132,8 +132,8 @@ class Requests:
 
         await self._refusing("refused", message, once())
 
-    async def on_stop(self, talk: Talk, _: Message) -> None:
-        await talk.stop()
+    async def on_stop(self, talk: Talk, message: Message) -> None:
+        await talk.stop(str(message.get("reply") or ""))
 
     # While something is typed ------------------------------------------------------------------
 

@@ -377,14 +377,14 @@ class Talk:
             "chat.answer", message_id=reply_id, text=text, question=question, wait=False
         )
 
-    async def stop(self) -> None:
-        """Stop every agent that is at work here, as far as it was asked by who may stop it."""
+    async def stop(self, reply_id: str = "") -> None:
+        """Stop that reply, or all that are at work here, as far as they were asked by who may."""
         refused: InvalidParams | None = None
-        at_work = list(self.here.transcript.writing.values())
+        at_work = [one for one in self.here.transcript.writing if reply_id in {"", one}]
         stopped = 0
-        for writing in at_work:
+        for one in at_work:
             try:
-                await self.client.call("chat.cancel", message_id=writing.item.id)
+                await self.client.call("chat.cancel", message_id=one)
                 stopped += 1
             except InvalidParams as error:
                 refused = error

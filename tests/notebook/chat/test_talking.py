@@ -412,6 +412,19 @@ def test_what_is_sent_in_other_words_has_the_files_it_had_and_those_that_came_wi
     assert [file["name"] for file in chat.item(id="m-edit")["files"]] == ["a.png", "b.png"]
 
 
+def test_of_several_at_work_one_is_stopped(open_chat: Open) -> None:
+    chat = open_chat("upper")
+    chat.write("@forever and @asker go")
+    stopped = chat.item(re="m-1", status="runs")
+    chat.item(kind="asks", re="m-1")
+    chat.say("stop", reply=stopped["id"])
+    chat.item(id=stopped["id"], status="cancelled")
+    other = chat.item(re="m-1", status="asks")
+    assert other["who"]["name"] == "asker"
+    chat.say("stop")
+    chat.item(id=other["id"], status="cancelled")
+
+
 def test_failed_stopped_and_reworded_messages_are_marked_for_good(open_chat: Open) -> None:
     chat = open_chat("moody")
     chat.write("today")
