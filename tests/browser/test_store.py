@@ -159,6 +159,17 @@ STORIES = {
         return [left, [...KEEPERS.values()].map((one) => one.draft)];""",
         [False, ["half a thought"]],
     ),
+    "what came while somebody looked on is shown whole in the next view, too": (
+        """
+        const theirs = { id: "r-1", text: "", who: { id: "echo@here" }, order: [2, 0, 0] };
+        const newest = mine("m-2", "newest", { order: [3, 0, 0] });
+        state(0, [mine("m-1", "old"), { ...theirs, status: "runs" }, newest]);
+        store.heard({ type: "items", items: [mine("m-3", "live", { order: [4, 0, 0] })] });
+        const shown = [...store.unfolded];
+        state(1);
+        return [shown, store.unfolded.has("m-3")];""",
+        [["r-1", "m-2", "m-3"], False],
+    ),
     "what was refused stays until somebody decides": (
         """
         store.send("two");

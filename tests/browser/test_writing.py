@@ -303,6 +303,50 @@ def test_what_was_said_is_saved_though_the_caret_rests_in_the_box(open_notebook)
     assert in_file(book, "you said from afar")
 
 
+TALL = """
+@aios.agent(about="Says forty lines")
+def tall(text):
+    return "\\n\\n".join(f"{text} {nr}" for nr in range(40))
+"""
+TURNING = """(log) => {
+  const turn = () => log.dispatchEvent(new WheelEvent("wheel", { deltaY: 1, bubbles: true }));
+  log.turning = setInterval(turn, 100);
+}"""
+
+
+def test_a_long_answer_stays_open_under_its_reader(open_notebook):
+    begin = "chat = get_ipython().run_line_magic('aios', 'chat tall')\nchat"
+    book = open_notebook(LOAD, f"{AGENTS}\n{TALL}", begin)
+    book.run_all()
+    chat = Chat(book, 2)
+    for text in ("one", "two", "three"):
+        chat.say(text)
+        chat.ended("tall")
+    book.run(2)  # from here on these are of another day
+    folded = chat.button("Show all")
+    expect(folded).to_have_count(2)
+    folded.last.click()
+    chat.say("four")
+    chat.ended("tall")
+    chat.say("@parrot five")
+    chat.ended("parrot")
+
+    # Whoever turns the wheel, here over what was said second, is not disturbed ...
+    chat.articles.get_by_text("two 20").scroll_into_view_if_needed()
+    before = chat.log.element_handle()
+    before.evaluate(TURNING)
+    while not book.value("bool(chat._showing._restless)"):
+        book.page.wait_for_timeout(LOOK_MS)
+    assert before.evaluate("(log) => log.isConnected")
+
+    # ... and finds the place again when it is drawn anew: the first answer is folded, no other one.
+    was = before.evaluate("(log) => (clearInterval(log.turning), log.scrollTop)")
+    book.page.wait_for_function("(log) => !log.isConnected", arg=before)
+    expect(folded).to_have_count(1)
+    expect(chat.log.get_by_text("two 20")).to_be_in_viewport()
+    assert chat.log.evaluate("(log) => log.scrollTop") == pytest.approx(was, abs=2)
+
+
 UP_AT_ONCE = """() => {
   const all = () => [...document.querySelectorAll(".aios-log")];
   const known = new Set(all());

@@ -7,6 +7,7 @@ const REDRAWN_MS = 2000;
 const LOOK_MS = 20;
 const QUIET_MS = 2000;
 const CALM_AGAIN_MS = 20000;
+const STIRRING = ["keydown", "pointerdown", "focusin", "wheel", "touchmove"];
 const TOLD_CHARS = 500;
 const ON_ITS_WAY = { sending: "sending …", queued: "queued, kernel is busy", asleep: "waits for the node", cut: "perhaps not heard" };
 const CLICK_MS = 500;
@@ -76,7 +77,7 @@ class ChatView {
     this.onPointer = () => (this.pointedAt = Date.now());
     document.addEventListener("pointerdown", this.onPointer, true);
     this.quiet = later(QUIET_MS, () => this.tellCalm(false));
-    for (const event of ["keydown", "pointerdown", "focusin"]) this.root.addEventListener(event, () => this.stirred());
+    for (const event of STIRRING) this.root.addEventListener(event, () => this.stirred(), { passive: true });
     this.root.addEventListener("focusin", (event) => (this.focused = event.target));
     this.root.addEventListener("focusout", (event) => {
       this.focused = null;
@@ -96,7 +97,7 @@ class ChatView {
 
   /**
    * Python draws the output anew to save it with the notebook, and then the view that takes its place has what this
-   * one had: text, focus, place of reading. It waits for who types, has a text in work, marks or chooses something.
+   * one had: text, focus, place of reading. It waits for who types, scrolls, has a text in work, marks or chooses something.
    */
   tellCalm(stirred) {
     if (!this.root.isConnected) return;
@@ -104,7 +105,7 @@ class ChatView {
     const marked = !getSelection().isCollapsed && this.root.contains(getSelection().anchorNode);
     const open = !sheet.node.hidden || head.isOpen() || !composer.names.hidden;
     const here = this.root.contains(document.activeElement);
-    const calm = !marked && !open && !(here && (stirred || store.draft || store.files.size));
+    const calm = !stirred && !marked && !open && !(here && (store.draft || store.files.size));
     if (calm !== this.calm || (!calm && Date.now() - this.calmTold > CALM_AGAIN_MS)) {
       this.line.say({ type: "calm", view: this.uid, calm });
       this.calmTold = Date.now();
@@ -262,8 +263,7 @@ class ChatView {
     }
     this.drawAround();
     this.drawPending();
-    const newest = items[items.length - 1]?.id;
-    this.messages.forEach((message, id) => id !== newest && message.fold());
+    for (const message of this.messages.values()) message.fold();
     if (reading && first.isConnected) this.log.scrollTop += first.getBoundingClientRect().top - before;
     else this.restoreScroll();
   }

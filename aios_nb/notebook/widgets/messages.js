@@ -296,10 +296,12 @@ class Message {
 
   /** A long text that was said before is folded; what comes while one looks is not. */
   fold() {
-    if (this.folded || this.body.offsetHeight <= TALL_PX) return;
+    const { unfolded } = this.store;
+    if (this.folded || unfolded.has(this.item.id) || this.body.offsetHeight <= TALL_PX) return;
     this.folded = true;
     this.body.classList.add("aios-folded");
     const open = button("Show all", () => {
+      unfolded.add(this.item.id);
       this.body.classList.remove("aios-folded");
       open.remove();
       this.node.focus({ preventScroll: true });

@@ -2,8 +2,8 @@
 
 What a cell displays is saved with the notebook as it was when it was displayed. So it is displayed
 under an id and updated: at the end of a cell where no page is there (papermill), else when nobody
-types and nothing is being written, because a page draws an updated output anew. Where the caret
-rests is no reason to wait: the new view takes it over.
+types or scrolls and nothing is being written, because a page draws an updated output anew. Where
+the caret rests is no reason to wait: the new view takes it over.
 """
 
 from __future__ import annotations

@@ -47,6 +47,8 @@ class Store {
     this.scroll = null;
     this.unread = new Set();
     this.divider = null;
+    /** Long texts that are shown whole: what came while somebody looked on does not fold up under their eyes. */
+    this.unfolded = new Set();
     this.lostFocus = 0;
     this.lostAt = null;
     this.catching = null;
@@ -158,6 +160,9 @@ class Store {
     this.findOwnDraft();
     if (this.head.ready) this.turnTo(this.head.conversation); // before that it is empty, and the same one may follow
     for (const item of state.items) this.arrived(item);
+    const shown = this.sorted();
+    const newest = shown[shown.length - 1];
+    for (const item of shown) if (item === newest || AT_WORK.includes(item.status)) this.unfolded.add(item.id);
   }
 
   /** A question that comes while something else is being written does not get that for an answer. */
@@ -178,6 +183,7 @@ class Store {
     this.scroll = null;
     this.unread.clear();
     this.divider = null;
+    this.unfolded.clear();
     this.keepDraft(); // what is in the box stays in it
   }
 
@@ -195,6 +201,7 @@ class Store {
   on_items(message) {
     for (const item of message.items) {
       const known = this.items.get(item.id);
+      if (!known) this.unfolded.add(item.id);
       this.items.set(item.id, item);
       this.arrived(item);
       this.changed("item", item, known);
