@@ -599,6 +599,16 @@ def test_a_chat_stays_as_high_as_it_is_while_somebody_writes(open_notebook):
     assert high(chat.root) == pytest.approx(before, abs=1)
 
 
+SIDES = """(back) => {
+  const range = document.createRange();
+  range.selectNodeContents(back);
+  const { left, right } = back.getBoundingClientRect();
+  const lines = [...range.getClientRects()].filter((line) => line.width);
+  return lines.map((line) => (line.left - left < right - line.right ? "left" : "right"));
+}"""
+"""Where the lines of a draft are drawn, the text area's own being transparent."""
+
+
 def test_text_tables_and_code_have_room_at_any_width(open_notebook):
     heads, lines, cells = "| station | rain " * 4, "|--|--:" * 4, "| Reykjavik | 7.5 " * 4
     table = f"{heads}|\\n{lines}|\\n{cells}|"
@@ -619,6 +629,9 @@ def wide(text):
     assert lines.evaluate_all(directions) == ["rtl", "ltr"]
     chat.message.fill("مرحبا")
     assert chat.message.evaluate("(node) => getComputedStyle(node).direction") == "rtl"
+    chat.message.fill("مرحبا\nand in English")
+    book.shot("chat-mixed-draft", chat.root)
+    assert chat.root.locator(".aios-back").evaluate(SIDES) == ["right", "left"]
     before = chat.message.element_handle()  # of a view that stays as long as there is a draft
     chat.say("go")
     chat.ended("wide")
