@@ -547,9 +547,16 @@ def test_who_is_meant_and_where_the_keyboard_is(open_notebook):
     chat.say("@slow two")
     expect(chat.last()).to_contain_text("waits for its turn")
     expect(chat.last().locator(".aios-dots")).to_have_count(0)
+    # An Escape that ends the choice of a word in Japanese stops nobody.
+    chat.message.dispatch_event("keydown", {"key": "Escape", "isComposing": True})
+    chat.message.dispatch_event("keydown", {"key": "Escape", "keyCode": 229})
+    chat.say("@parrot are they at it?")
+    chat.ended("parrot")
+    expect(chat.articles.nth(-3)).to_have_attribute("data-status", "waits")
+
     chat.button("Stop").click()
     expect(chat.message).to_be_focused()
-    chat.ended("slow", "cancelled")
+    expect(chat.articles.nth(-3)).to_have_attribute("data-status", "cancelled")
 
     # What was to be edited stays behind in its conversation; the text is still one's own.
     keys.press("ArrowUp")

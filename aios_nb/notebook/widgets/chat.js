@@ -513,7 +513,7 @@ class ChatView {
   }
 
   escape(event) {
-    if (event.key !== "Escape" || event.defaultPrevented) return;
+    if (event.key !== "Escape" || event.defaultPrevented || composing(event)) return;
     if (!this.sheet.node.hidden) this.sheet.close();
     else if (this.store.isBusy()) this.stop();
     else if (this.log.contains(document.activeElement)) this.composer.focus();

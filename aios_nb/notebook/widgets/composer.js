@@ -213,7 +213,7 @@ class Composer {
   }
 
   key(event) {
-    if (composing(event)) return event.stopPropagation(); // Esc ends that, and nobody's work
+    if (composing(event)) return;
     const { key } = event;
     const bare = !event.shiftKey && !event.altKey && !event.ctrlKey && !event.metaKey;
     const last = key === "ArrowUp" && !this.area.value && this.store.lastOfMine();
