@@ -308,6 +308,8 @@ TALL = """
 def tall(text):
     return "\\n\\n".join(f"{text} {nr}" for nr in range(40))
 """
+PUT_OFF = "(timer := chat._showing._timer) and timer.when() > __import__('time').monotonic() + 60"
+"""Whether the kernel would have drawn it anew by now, and waits for who does something there."""
 TURNING = """(log) => {
   const turn = () => log.dispatchEvent(new WheelEvent("wheel", { deltaY: 1, bubbles: true }));
   log.turning = setInterval(turn, 100);
@@ -335,9 +337,9 @@ def test_a_long_answer_stays_open_under_its_reader(open_notebook):
     chat.articles.get_by_text("two 20").scroll_into_view_if_needed()
     before = chat.log.element_handle()
     before.evaluate(TURNING)
-    while not book.value("bool(chat._showing._restless)"):
+    while not book.value(PUT_OFF):
+        assert before.evaluate("(log) => log.isConnected")
         book.page.wait_for_timeout(LOOK_MS)
-    assert before.evaluate("(log) => log.isConnected")
 
     # ... and finds the place again when it is drawn anew: the first answer is folded, no other one.
     was = before.evaluate("(log) => (clearInterval(log.turning), log.scrollTop)")
