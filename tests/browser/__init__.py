@@ -7,8 +7,8 @@ kernels of its own. A test asks for ``open_notebook`` and drives what it gets::
         book = open_notebook("%load_ext aios_nb", "%aios chat echo")
         book.run_all()                                  # waits; a failed cell fails the test
         chat = book.output(1)                           # a Playwright locator
-        chat.get_by_role("combobox", name="Message").fill("hello")
-        chat.get_by_role("combobox", name="Message").press("Enter")
+        chat.get_by_role("textbox", name="Message").fill("hello")
+        chat.get_by_role("textbox", name="Message").press("Enter")
         expect(chat.get_by_role("log")).to_contain_text("hello")
         book.shot("chat-hello", chat)                   # a picture for people, into the artifacts
 

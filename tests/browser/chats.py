@@ -73,7 +73,7 @@ class Chat:
 
     def __init__(self, book: Notebook, nr: int) -> None:
         self.root = book.output(nr).locator(".aios-chat")
-        self.message = self.root.get_by_role("combobox", name="Message")
+        self.message = self.root.get_by_label("Message", exact=True)
         self.log = self.root.get_by_role("log")
         self.articles = self.log.get_by_role("article")
 

@@ -133,7 +133,9 @@ def test_a_chat_by_keyboard_alone(open_notebook):
     keys.type("@coun")
     option = chat.root.get_by_role("listbox", name="Agents").get_by_role("option")
     expect(option).to_have_count(1)
+    expect(chat.root.get_by_role("combobox", name="Message", expanded=True)).to_be_focused()
     keys.press("Enter")
+    expect(chat.root.get_by_role("textbox", name="Message")).to_be_focused()
     expect(chat.message).to_have_value("@counter ")
     keys.type("to a million")
     keys.press("Enter")
@@ -175,7 +177,7 @@ def test_a_chat_by_keyboard_alone(open_notebook):
               - text: stopped
             - article "you"
             - article "parrot"
-          - combobox "Message"
+          - textbox "Message"
           - button "Send" [disabled]
         """)
 

@@ -7,6 +7,8 @@ const LINES_MAX = 8;
 const LONG_CHARS = 20000;
 const DRAFT_CHARS = 8;
 const NAMES_PX = 230;
+/** What the box is while names are offered; else it is what HTML makes of it, a text of several lines. */
+const CHOOSING = { role: "combobox", "aria-expanded": "true" };
 
 /** To the fraction of a pixel: half of one would move all that is below. */
 function heightOf(node) {
@@ -34,8 +36,7 @@ class Composer {
 
   build(uid) {
     this.area = el("textarea", {
-      rows: 1, dir: "auto", spellcheck: "true", "aria-label": "Message", role: "combobox",
-      "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": `${uid}-names`,
+      rows: 1, dir: "auto", spellcheck: "true", "aria-label": "Message", "aria-autocomplete": "list", "aria-controls": `${uid}-names`,
     });
     this.back = el("div", { class: "aios-back", dir: "auto", "aria-hidden": "true" });
     this.names = el("div", { class: "aios-names", id: `${uid}-names`, role: "listbox", "aria-label": "Agents", hidden: true });
@@ -303,7 +304,8 @@ class Composer {
     for (const row of rows) this.store.names.set(row.name, true);
     this.picked = rows.length ? 0 : -1;
     this.names.hidden = !rows.length;
-    this.area.setAttribute("aria-expanded", String(rows.length > 0));
+    if (rows.length) fill(this.area, CHOOSING, []);
+    else for (const name of Object.keys(CHOOSING)) this.area.removeAttribute(name);
     this.names.replaceChildren(...rows.map((row, nr) => {
       const option = el("div", { role: "option", id: `${this.chat.uid}-name-${nr}`, class: "aios-name" },
         el("span", { class: "aios-dot", "data-state": row.state }), el("b", null, row.name), row.node && hint(row.node),
