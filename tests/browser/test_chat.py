@@ -182,6 +182,39 @@ def test_a_chat_by_keyboard_alone(open_notebook):
         """)
 
 
+def test_what_would_be_deleted_is_said_and_decided_before_anything_else(open_notebook):
+    book = open_notebook(LOAD, AGENTS, "%aios chat parrot")
+    book.run_all()
+    chat = Chat(book, 2)
+    keys = book.page.keyboard
+    chat.say("one")
+    chat.ended("parrot")
+    chat.choose("Delete")
+    asks = chat.root.get_by_role("alertdialog", name="Delete this conversation?")
+    about = "one and everything said in it will be gone. This cannot be undone."
+    expect(asks).to_have_accessible_description(about)
+    book.shot("chat-delete", chat.root)
+    expect(chat.button("Keep")).to_be_focused()
+    for name in ("Delete", "Close", "Keep"):
+        keys.press("Tab")
+        expect(chat.button(name)).to_be_focused()
+    keys.press("Shift+Tab")
+    expect(chat.button("Close")).to_be_focused()
+    asks.get_by_role("paragraph").click()
+    keys.press("Escape")
+    expect(asks).to_be_hidden()
+    expect(chat.message).to_be_focused()
+    assert stored(book) == ["one", "you said one"]
+
+    # Whoever goes on elsewhere has nothing to choose any more.
+    chat.choose("Conversations")
+    listed = chat.root.get_by_role("dialog", name="Conversations")
+    expect(listed).to_be_visible()
+    chat.message.click()
+    expect(listed).to_be_hidden()
+    expect(chat.message).to_be_focused()
+
+
 def test_stop_retry_edit_and_code_into_a_cell(open_notebook):
     book = open_notebook(LOAD, AGENTS, "%aios chat moody")
     book.run_all()

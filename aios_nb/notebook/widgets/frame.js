@@ -141,22 +141,46 @@ const SHEET_PX = 340;
 class Sheet {
   constructor(chat) {
     this.chat = chat;
-    this.node = el("div", { class: "aios-sheet", hidden: true });
+    this.title = `${chat.uid}-sheet`;
+    this.about = `${chat.uid}-sheet-about`;
+    const named = { "aria-modal": "true", "aria-labelledby": this.title, "aria-describedby": this.about };
+    this.node = el("div", { class: "aios-sheet", ...named, tabindex: "-1", hidden: true });
+    this.node.addEventListener("keydown", (event) => this.turn(event));
+    this.node.addEventListener("focusout", ({ relatedTarget: to }) => {
+      if (chat.root.contains(to) && !this.node.contains(to)) this.leave();
+    });
   }
 
-  open(title, content, first) {
+  /** `role`: `dialog`, or `alertdialog` for a decision; what that is about is read out before it is made. */
+  open(role, title, content, first) {
     const close = quiet("×", "Close", () => this.close());
-    const head = el("div", { class: "aios-sheet-head" }, el("b", null, title), el("span", { class: "aios-grow" }), close);
-    this.node.replaceChildren(head, content);
+    const name = el("b", { id: this.title }, title);
+    this.node.setAttribute("role", role);
+    this.node.replaceChildren(el("div", { class: "aios-sheet-head" }, name, el("span", { class: "aios-grow" }), close), content);
     this.node.hidden = false;
     this.roomFor(Math.min(this.node.scrollHeight, SHEET_PX));
     (first || close).focus();
   }
 
   close() {
+    this.leave();
+    this.chat.composer.focus();
+  }
+
+  /** Whoever goes on elsewhere in the chat has nothing to choose here any more. */
+  leave() {
     this.node.hidden = true;
     this.roomFor(0);
-    this.chat.composer.focus();
+  }
+
+  /** Tab goes round in it: what is below cannot be seen. */
+  turn(event) {
+    if (event.key !== "Tab") return;
+    const stops = [...this.node.querySelectorAll("button")];
+    const at = stops.indexOf(document.activeElement);
+    const to = event.shiftKey ? Math.max(at, 0) - 1 : at + 1;
+    stops[(to + stops.length) % stops.length].focus();
+    event.preventDefault();
   }
 
   /** A short conversation does not leave enough. */
@@ -167,7 +191,7 @@ class Sheet {
   showChats(rows) {
     const list = el("div", { class: "aios-chats" }, rows.map((row) => this.chatRow(row)));
     const none = el("div", { class: "aios-note" }, "Nothing has been said yet.");
-    this.open("Conversations", rows.length ? list : none, list.querySelector("button"));
+    this.open("dialog", "Conversations", rows.length ? list : none, list.querySelector("button"));
   }
 
   chatRow(row) {
@@ -189,9 +213,9 @@ class Sheet {
       this.close();
       this.chat.head.say({ type: "delete", conversation, listed: Boolean(listed) });
     }, { class: "aios-danger" });
-    const text = el("p", null, el("b", null, title || "This conversation"),
+    const text = el("p", { id: this.about }, el("b", null, title || "This conversation"),
       " and everything said in it will be gone. This cannot be undone.");
-    this.open("Delete this conversation?", el("div", { class: "aios-confirm" }, text, keep, drop), keep);
+    this.open("alertdialog", "Delete this conversation?", el("div", { class: "aios-confirm" }, text, keep, drop), keep);
   }
 }
 
