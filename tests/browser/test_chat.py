@@ -249,7 +249,7 @@ def test_stop_retry_edit_and_code_into_a_cell(open_notebook):
     book.run(3)
     assert book.text(3).startswith("6.28")
     chat.last().get_by_role("button", name="Copy this code").click()
-    expect(chat.root.get_by_role("status").filter(has_text="opied")).to_be_visible()
+    expect(chat.root.locator(".aios-toast").filter(has_text="copied")).to_be_visible()
     assert book.sources()[3] == "import math\nprint(math.tau)"  # the cell was not dragged away
     copied = book.page.evaluate("() => navigator.clipboard.readText()")
     assert copied == "import math\nprint(math.tau)"

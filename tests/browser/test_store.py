@@ -18,6 +18,7 @@ const agent = { id: "echo@here", name: "echo" };
 const head = (place) => ({ place, agent, home: "here", conversation: `c-${place}`, ready: true });
 const state = (place, items = []) => store.heard({ type: "state", head: head(place), items });
 const mine = (id, text, more) => ({ id, text, who: { mine: true }, order: [1, 0, 0], ...more });
+const theirs = { text: "", who: { id: "echo@here" }, order: [2, 0, 0] };
 const last = () => said.all.at(-1);
 const pending = () => [...store.pending.values()];
 const soon = () => new Promise((done) => setTimeout(done));
@@ -159,11 +160,23 @@ STORIES = {
         return [left, [...KEEPERS.values()].map((one) => one.draft)];""",
         [False, ["half a thought"]],
     ),
+    "an answer that comes with its conversation is news, and once": (
+        """
+        const told = [];
+        const changed = (what, item) => what === "answer" && told.push(item.id);
+        store.views.add({ changed, root: document.body });
+        store.send("hello");
+        const { id } = last();
+        const answer = (nr, re, status = "") => ({ ...theirs, id: nr, re, status });
+        state(0, [answer("r-0", "m-before"), answer("r-1", id), answer("r-2", id, "runs")]);
+        state(0, [answer("r-0", "m-before"), answer("r-1", id), answer("r-2", id)]);
+        return told;""",
+        ["r-1", "r-2"],
+    ),
     "what came while somebody looked on is shown whole in the next view, too": (
         """
-        const theirs = { id: "r-1", text: "", who: { id: "echo@here" }, order: [2, 0, 0] };
         const newest = mine("m-2", "newest", { order: [3, 0, 0] });
-        state(0, [mine("m-1", "old"), { ...theirs, status: "runs" }, newest]);
+        state(0, [mine("m-1", "old"), { ...theirs, id: "r-1", status: "runs" }, newest]);
         store.heard({ type: "items", items: [mine("m-3", "live", { order: [4, 0, 0] })] });
         const shown = [...store.unfolded];
         state(1);

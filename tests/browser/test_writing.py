@@ -537,6 +537,15 @@ def test_who_is_meant_and_where_the_keyboard_is(open_notebook):
     chat.message.fill("ask @parrot or @nosuch")
     expect(coloured).to_have_text(["@parrot"])
 
+    # Who cannot see is told of all that came at once, and of what is shown for a moment.
+    chat.say("@parrot and @cairo hello")
+    told = chat.root.locator("[aria-live=polite]")
+    expect(told).to_contain_text("parrot: you said")
+    expect(told).to_contain_text("cairo: ")
+    chat.last().hover()
+    chat.last().get_by_role("button", name="Copy this message").click()
+    expect(told).to_contain_text("copied")
+
     # A button that goes away leaves the keyboard in the box.
     chat.say("hello")
     chat.ended("moody", "failed")

@@ -9,6 +9,7 @@ const QUIET_MS = 2000;
 const CALM_AGAIN_MS = 20000;
 const STIRRING = ["keydown", "pointerdown", "focusin", "wheel", "touchmove"];
 const TOLD_CHARS = 500;
+const TOLD_MS = 10000;
 const ON_ITS_WAY = { sending: "sending …", queued: "queued, kernel is busy", asleep: "waits for the node", cut: "perhaps not heard" };
 const CLICK_MS = 500;
 let VIEWS = 0;
@@ -43,7 +44,7 @@ class ChatView {
     this.pendings = el("div", { class: "aios-pendings" });
     this.log = el("div", { class: "aios-log", role: "log", "aria-live": "off", tabindex: "0" }, this.top, this.list, this.pendings);
     this.jump = button("", () => this.toEnd(true), { class: "aios-jump", hidden: true });
-    this.toaster = el("div", { class: "aios-toast", role: "status", hidden: true });
+    this.toaster = el("div", { class: "aios-toast", "aria-hidden": "true", hidden: true });
     this.trouble = el("div", { class: "aios-state", role: "status", hidden: true });
     this.teller = el("div", { class: "aios-sr", "aria-live": "polite" });
     this.news = el("span", { class: "aios-new", role: "separator" }, "new");
@@ -193,6 +194,10 @@ class ChatView {
     this.drawTop();
     this.follow();
     if (done && !item.who.mine && !known?.blocks?.length) this.fromTop(message.node);
+  }
+
+  on_answer(item) {
+    this.arrived(item);
   }
 
   on_grow(item, keep) {
@@ -439,12 +444,19 @@ class ChatView {
   /** A message of somebody else is whole: say it to who listens, mark it for who does not look. */
   arrived(item) {
     const said = item.problem ? `${ENDED[item.status]}: ${item.problem}` : this.messages.get(item.id).body.innerText || (isEmpty(item) ? EMPTY : "");
-    this.teller.replaceChildren(el("p", null, `${item.who.name}: ${said.slice(0, TOLD_CHARS)}`));
+    this.tell(`${item.who.name}: ${said.slice(0, TOLD_CHARS)}`);
     const looks = [...this.store.views].some((view) => view.seen());
     if (looks || !this.store.heardState || !this.root.isConnected) return;
     if (!this.store.unread.size) this.store.divider = item.id;
     this.store.unread.add(item.id);
     this.read();
+  }
+
+  /** Say it to who listens: all of what comes at once, and what is shown for a moment only. */
+  tell(text) {
+    const said = el("p", null, text);
+    this.teller.append(said);
+    setTimeout(() => said.remove(), TOLD_MS);
   }
 
   read() {
@@ -509,6 +521,7 @@ class ChatView {
     this.toaster.textContent = text;
     this.toaster.dataset.kind = kind || "";
     this.toaster.hidden = false;
+    this.tell(text);
     this.toasting = setTimeout(() => (this.toaster.hidden = true), kind === "error" ? 2 * TOAST_MS : TOAST_MS);
   }
 
