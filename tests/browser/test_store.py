@@ -173,6 +173,22 @@ STORIES = {
         return told;""",
         ["r-1", "r-2"],
     ),
+    "what nobody has heard may be taken back, and nothing else": (
+        """
+        const back = () => pending().map((one) => store.isHereOnly(one));
+        store.send("perhaps heard");
+        store.heard({ type: "offline", problem: "stopped" });
+        store.send("to nobody");
+        const { id } = last();
+        const nr = said.all.length;
+        const before = back();
+        store.heard({ type: "offline", problem: "stopped", id: "of another page", nr });
+        store.heard({ type: "offline", problem: "stopped", id, nr });
+        const then = back();
+        state(0);
+        return [before, then, back()];""",
+        [[False, False], [False, True], [False, False]],
+    ),
     "what came while somebody looked on is shown whole in the next view, too": (
         """
         const newest = mine("m-2", "newest", { order: [3, 0, 0] });

@@ -145,6 +145,26 @@ def test_what_was_not_sent_is_there_when_the_cell_is_run_or_the_page_loaded_agai
     expect(chat.log.get_by_text("not sent")).to_have_count(0)
 
 
+def test_what_waits_for_the_node_can_be_taken_back(open_notebook):
+    book = open_notebook(LOAD, AGENTS, "%aios chat parrot", "%aios down", "%aios up")
+    for nr in range(4):
+        book.run(nr)
+    chat = Chat(book, 2)
+    expect(chat.root).to_contain_text("The node is stopped")
+    chat.say("one")
+    book.shot("chat-waits", chat.root)
+    chat.button("Take back").click()
+    expect(chat.message).to_be_focused()
+    expect(chat.message).to_have_value("one")
+    expect(chat.articles).to_have_count(0)
+    chat.say("one, in other words")
+    expect(chat.log).to_contain_text("waits for the node")
+    book.run(4)
+    chat.ended("parrot")
+    expect(chat.articles).to_have_count(2)
+    expect(chat.last()).to_contain_text("you said one, in other words")
+
+
 def test_one_message_is_edited_after_another_and_all_that_was_written_is_kept(open_notebook):
     with_whom = "get_ipython().run_line_magic('aios', f'chat {who}')"
     book = open_notebook(LOAD, f"{AGENTS}\nwho = 'parrot'", with_whom)

@@ -344,13 +344,15 @@ class ChatView {
     const { refused } = one;
     const meta = refused ? "not sent" : one.taken ? "" : ON_ITS_WAY[one.state];
     const small = { class: "aios-small" };
+    const edit = () => {
+      this.store.putBack(one);
+      this.composer.focus();
+    };
+    const back = this.store.isHereOnly(one) && quiet("take back", "Take back", edit);
     const why = refused && el("div", { class: "aios-ended", "data-kind": "failed" },
       el("span", { class: "aios-why" }, el("b", null, "not sent"), ": ", because(refused.text, refused.hint)),
       button("Retry", () => this.sendAgain(one), small),
-      button("Edit", () => {
-        this.store.putBack(one);
-        this.composer.focus();
-      }, small),
+      button("Edit", edit, small),
       button("Discard", () => {
         this.store.forget(one.id);
         this.composer.focus();
@@ -358,7 +360,7 @@ class ChatView {
     return el("article", { class: "aios-msg", "data-mine": true, "data-status": refused ? "failed" : "pending", "aria-label": "you" },
       el("div", { class: "aios-face" }, avatar({ name: "you" }, YOURS)),
       el("div", { class: "aios-what" },
-        el("div", { class: "aios-by" }, el("b", null, "you"), el("span", { class: "aios-meta" }, meta)),
+        el("div", { class: "aios-by" }, el("b", null, "you"), el("span", { class: "aios-meta" }, meta), back),
         el("div", { class: "aios-rich" }, el("p", { class: "aios-lines", dir: "auto" }, one.text)),
         one.files.length ? hint(one.files.map((file) => file.name).join(", ")) : "",
         why));

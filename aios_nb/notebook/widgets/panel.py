@@ -270,7 +270,8 @@ class Panel(anywidget.AnyWidget):
         held = [bytes(one) for one in buffers or ()]
         site = self.host.site()
         if site is None:
-            self.tell_now({"type": "offline", "problem": self.host.problem()})
+            unheard = {name: content[name] for name in ("id", "nr") if name in content}
+            self.tell_now({"type": "offline", "problem": self.host.problem(), **unheard})
             return
         self._hand_over(site, lambda: self._received(content, held), self._deeds)
 

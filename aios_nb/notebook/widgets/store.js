@@ -236,6 +236,7 @@ class Store {
   on_offline(message) {
     this.acks.clear(); // what was said is said again, and an upload begins anew
     this.sleep(message.problem);
+    this.pending.get(message.id)?.perhaps.delete(message.nr);
     for (const one of this.pending.values()) if (!one.refused && !one.taken) one.state = "asleep";
     this.next = null; // perhaps nobody heard of it; what was said there is refused then
     this.keepDraft();
@@ -373,6 +374,11 @@ class Store {
     }
     this.keepDraft();
     this.changed("pending");
+  }
+
+  /** Whether each time it was said Python has answered that nobody was there: it goes nowhere until it is said again. */
+  isHereOnly(one) {
+    return !one.refused && !one.taken && !one.perhaps.size;
   }
 
   /** Whether it was written where the chat is now, or where it turns to in a moment. */
@@ -524,7 +530,9 @@ class Store {
     };
     one.refused = null;
     if (one.repeats) this.repeated.add(one.repeats);
+    one.perhaps ??= new Set(); // the times it was said and may have been heard
     one.said = this.line.say({ ...one.message, id: one.id }, null, () => one.state === "sending" && set("queued"));
+    one.perhaps.add(one.said);
     this.acks.set(one.said, () => set("sending"));
     set("sending");
     this.keepDraft();
