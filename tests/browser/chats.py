@@ -61,11 +61,8 @@ while True:
 """
 """Until it is interrupted."""
 
-AT_END = """(log) => new Promise((there) => {
-  const below = () => log.scrollHeight - log.scrollTop - log.clientHeight;
-  const look = () => (log.scrollTop && below() < 2 ? there() : requestAnimationFrame(look));
-  look();
-})"""
+LOOK_MS = 20
+AT_END = "(log) => log.scrollTop && log.scrollHeight - log.scrollTop - log.clientHeight < 2"
 
 
 class Chat:
@@ -94,7 +91,8 @@ class Chat:
 
     def at_end(self) -> None:
         """Wait until the log shows the end of what was said."""
-        self.log.evaluate(AT_END)
+        while not self.log.evaluate(AT_END):  # it may be drawn anew meanwhile
+            self.root.page.wait_for_timeout(LOOK_MS)
 
     def ended(self, name: str, status: str = "") -> None:
         """Wait until the last message is this agent's, and has come to this end."""

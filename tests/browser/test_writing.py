@@ -7,10 +7,9 @@ import re
 import pytest
 from playwright.sync_api import Response, WebSocketRoute, expect
 
-from tests.browser.chats import AGENTS, LOAD, Chat
+from tests.browser.chats import AGENTS, LOAD, LOOK_MS, Chat
 from tests.browser.notebook import Notebook
 
-LOOK_MS = 20
 DRAFTS = "() => Object.keys(sessionStorage).filter((key) => key.startsWith('aios-chat'))"
 
 
@@ -385,6 +384,7 @@ UP_AT_ONCE = """() => {
 def test_who_scrolls_up_in_the_first_frame_of_a_view_stays_there(open_notebook):
     begin = "chat = get_ipython().run_line_magic('aios', 'chat burst')\nchat"
     book = open_notebook(LOAD, AGENTS, begin)
+    lossy = Lossy(book)
     book.run_all()
     chat = Chat(book, 2)
     chat.say("go")
@@ -392,6 +392,7 @@ def test_who_scrolls_up_in_the_first_frame_of_a_view_stays_there(open_notebook):
     chat.at_end()
     before = chat.log.element_handle()
     book.page.evaluate(UP_AT_ONCE)
+    lossy.loses = True  # what came in the same moment would draw it once more
     book.tell("chat._showing._publish(update=True)")
     book.page.wait_for_function("(log) => !log.isConnected", arg=before)
     expect(chat.root.get_by_role("button", name="Go to the end")).to_be_visible()
@@ -675,6 +676,9 @@ def wide(text):
     chat.ended("wide")
     book.printed(4, "Honningsvaag")
     book.page.wait_for_function("(box) => !box.isConnected", arg=before)
+    chat.message.fill("@parro")
+    expect(chat.root.get_by_role("option")).to_have_count(1)  # it has heard all that it asked for
+    chat.message.fill("")
     chat.at_end()
 
     book.page.emulate_media(reduced_motion="reduce")

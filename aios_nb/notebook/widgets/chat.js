@@ -30,6 +30,7 @@ class ChatView {
     this.atEnd = true;
     this.lastTop = 0;
     this.inSight = true;
+    this.hasSize = false;
     this.build();
     root.append(this.root);
     this.store.views.add(this);
@@ -65,11 +66,10 @@ class ChatView {
     this.seer = new IntersectionObserver((entries) => {
       this.inSight = entries[entries.length - 1].isIntersecting;
       this.store.findDraft(); // it is in the page now
-      if (this.inSight) this.restoreScroll();
       this.read();
     });
     this.seer.observe(this.log);
-    this.sizer = new ResizeObserver(() => this.follow());
+    this.sizer = new ResizeObserver(() => this.sized());
     this.sizer.observe(this.log);
     this.timer = setInterval(() => this.ticking.forEach((message) => message.tick(Date.now())), 1000);
     this.onVisible = () => this.read();
@@ -415,6 +415,14 @@ class ChatView {
     this.lastTop = top;
     this.store.scroll = this.atEnd ? null : top;
     this.read();
+  }
+
+  /** What is drawn, or was out of the page, has its place before anybody sees it: later it would undo what they do. */
+  sized() {
+    const had = this.hasSize;
+    this.hasSize = this.log.clientHeight > 0;
+    if (this.hasSize && !had) this.restoreScroll();
+    else this.follow();
   }
 
   restoreScroll() {
