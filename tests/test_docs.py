@@ -21,12 +21,12 @@ from typing import Any
 import pytest
 
 import aios_nb
-from aios_nb import envelope, errors
+from aios_nb import envelope, errors, filters
 from aios_nb.agents.definition import TIMEOUT_S
 from aios_nb.chat.reading import CONTEXT_BYTES
 from aios_nb.cli.parser import parse
 from aios_nb.config import KB, MB, Limits
-from aios_nb.hub import filters, looking, news, sites, spreading
+from aios_nb.hub import looking, news, sites, spreading
 from aios_nb.hub.catalogue import sync
 from aios_nb.hub.dht import codec
 from aios_nb.hub.dht.tuning import HOUR_S, Tuning

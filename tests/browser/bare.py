@@ -79,7 +79,7 @@ class BareChat:
         self.head = {**HEAD, **head}
         self.items = list(items)
         self.show()
-        self.message: Locator = self.page.get_by_role("combobox", name="Message")
+        self.message: Locator = self.page.get_by_label("Message", exact=True)
         self.keys = self.page.keyboard
 
     def show(self) -> None:

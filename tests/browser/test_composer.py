@@ -129,7 +129,7 @@ def test_a_folder_that_is_dropped_is_not_attached_and_it_is_said_so(open_chat):
           document.querySelector("section").dispatchEvent(drop);
         }"""
     )
-    expect(chat.page.get_by_text("folder cannot be read")).to_be_visible()
+    expect(chat.page.locator(".aios-toast")).to_have_text("folder cannot be read")
     expect(chat.page.locator(".aios-chip")).to_have_count(0)
 
 

@@ -199,6 +199,17 @@ STORIES = {
         return [shown, store.unfolded.has("m-3")];""",
         [["r-1", "m-2", "m-3"], False],
     ),
+    "what was to be tried again and was taken back may be tried again": (
+        """
+        state(0, [mine("m-1", "hello")]);
+        store.again("m-1");
+        store.again("m-1"); // a double click
+        const tries = pending().length;
+        store.putBack(pending()[0]);
+        store.again("m-1");
+        return [tries, pending().length];""",
+        [1, 1],
+    ),
     "what was refused stays until somebody decides": (
         """
         store.send("two");

@@ -515,15 +515,15 @@ class ChatView {
   }
 
   async copy(text) {
-    await copyText(text, this.root);
-    this.toast("copied");
+    if (await copyText(text, this.root)) this.toast("copied");
+    else this.toast("The browser did not let it be copied.", "error");
   }
 
   async code({ code, to }) {
     if (to !== "cell") return this.copy(code);
     if (await toCell(code, this.root)) return;
-    await copyText(code, this.root);
-    this.toast("copied, paste it into a cell");
+    if (await copyText(code, this.root)) this.toast("copied, paste it into a cell");
+    else this.toast("No cell could be made, and nothing was copied.", "error");
   }
 
   toast(text, kind) {

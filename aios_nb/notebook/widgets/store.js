@@ -397,6 +397,7 @@ class Store {
   putBack(one) {
     const { type, of, mentioned } = one.message;
     this.pending.delete(one.id);
+    this.repeated.delete(one.repeats);
     const edits = type === "again" && this.items.has(of);
     if (edits) this.aside = this.written();
     this.editing = edits ? of : this.editing;
