@@ -92,7 +92,8 @@ def peers(found: Peers) -> Bundle:
 
 def _peer_cells(peer: Peer) -> Sequence[str]:
     name = f"<b>{esc(peer.name or 'a node')}</b><br>{page.mono(peer.node_id)}"
-    carried = f"{size(peer.sent)} sent, {size(peer.received)} received"
+    # Below each other, or there is no room beside them for an address in one piece.
+    carried = f"{dim(f'{size(peer.sent)} sent')}<br>{dim(f'{size(peer.received)} received')}"
     link = carried if peer.sent or peer.received else ""
     state = "" if peer.state == "alive" else f"<br>{dim(page.word_for(peer.state))}"
     return (
@@ -101,7 +102,7 @@ def _peer_cells(peer: Peer) -> Sequence[str]:
         page.free(esc(peer.url or "not known")),
         dim(_latency(peer)),
         dim(peer.agents),
-        dim(link),
+        link,
     )
 
 
