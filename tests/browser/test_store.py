@@ -168,10 +168,37 @@ STORIES = {
         store.send("hello");
         const { id } = last();
         const answer = (nr, re, status = "") => ({ ...theirs, id: nr, re, status });
-        state(0, [answer("r-0", "m-before"), answer("r-1", id), answer("r-2", id, "runs")]);
-        state(0, [answer("r-0", "m-before"), answer("r-1", id), answer("r-2", id)]);
+        const show = (place, ...items) => state(place, [answer("r-0", "m-before"), ...items]);
+        show(0, mine(id, "hello"), answer("r-1", id), answer("r-2", id, "runs"));
+        show(0, mine(id, "hello"), answer("r-1", id), answer("r-2", id));
+        state(1); // another conversation, and back
+        show(2, mine(id, "hello"), answer("r-1", id), answer("r-2", id));
         return told;""",
         ["r-1", "r-2"],
+    ),
+    "who says something else first is asked nothing, though two ask": (
+        """
+        const asks = (nr) => ({ reply: `r-${nr}`, question: `q-${nr}`, who: "echo" });
+        const question = (nr) => ({ ...theirs, ...asks(nr), id: `q-${nr}`, who: agent });
+        const items = [question(1), question(2)];
+        store.heard({ type: "state", head: { ...head(0), asks: asks(1) }, items });
+        const first = store.asks().question;
+        store.putOff();
+        store.takeUp(items[1]);
+        const second = store.asks().question;
+        store.putOff();
+        return [first, second, Boolean(store.asks())];""",
+        ["q-1", "q-2", False],
+    ),
+    "what was to be tried again and another cell took over may be tried again": (
+        """
+        state(0, [mine("m-1", "hello")]);
+        store.again("m-1");
+        store.heard({ type: "offline", problem: "stopped" });
+        store.yield();
+        store.again("m-1");
+        return pending().length;""",
+        1,
     ),
     "what nobody has heard may be taken back, and nothing else": (
         """

@@ -24,8 +24,6 @@ class Store {
     /** Messages that Python has not taken yet, by id. */
     this.pending = new Map();
     this.acks = new Map();
-    /** The ids of all that was said in this page. */
-    this.sent = new Set();
     // What somebody is writing; a view that is drawn anew goes on with it.
     this.draft = "";
     /** What was being written when an earlier message was taken up to be edited. */
@@ -192,19 +190,21 @@ class Store {
   on_state(message) {
     this.asleep = null;
     const before = this.items;
+    const asked = new Set([...before.keys(), ...this.pending.keys()]);
     this.take(message);
     this.heardState = true;
     this.changed("all");
-    for (const item of message.items) if (this.isNews(item, before.get(item.id))) this.changed("answer", item);
+    for (const item of message.items)
+      if (this.isNews(item, before.get(item.id), asked.has(item.re))) this.changed("answer", item);
     this.findDraft();
     for (const one of this.pending.values()) if (!one.refused && !one.taken && !one.said) this.sayAgain(one);
     for (const file of this.chips()) if (file.unsure) file.say?.();
     this.fetched.again();
   }
 
-  /** Whether it is an answer that somebody here waited for; a quick one is there with the conversation it begins. */
-  isNews(item, known) {
-    const waited = known ? AT_WORK.includes(known.status) : this.sent.has(item.re);
+  /** Whether it is an answer to what was here or on its way; a quick one is there with the conversation it begins. */
+  isNews(item, known, wasAsked) {
+    const waited = known ? AT_WORK.includes(known.status) : wasAsked;
     return waited && !item.who.mine && !AT_WORK.includes(item.status);
   }
 
@@ -323,6 +323,7 @@ class Store {
     for (const one of this.unsent()) {
       for (const file of one.files) file.state &&= "lost";
       this.pending.delete(one.id);
+      this.repeated.delete(one.repeats);
     }
     this.draft = this.aside = "";
     this.editing = null;
@@ -502,9 +503,9 @@ class Store {
     this.changed("head");
   }
 
-  /** Something else is said first. */
+  /** Something else is said first: no question is in the way of it. */
   putOff() {
-    this.ignored = this.asks()?.question ?? this.ignored;
+    this.ignored = this.head?.asks?.question ?? this.ignored;
     this.answering = null;
     this.changed("head");
   }
@@ -513,7 +514,6 @@ class Store {
     const chance = [...crypto.getRandomValues(new Uint8Array(8))];
     one.id = `m${Date.now().toString(16)}${chance.map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
     this.pending.set(one.id, one);
-    this.sent.add(one.id);
     this.sendHere(one);
   }
 
