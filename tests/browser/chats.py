@@ -63,6 +63,23 @@ while True:
 
 LOOK_MS = 20
 AT_END = "(log) => log.scrollTop && log.scrollHeight - log.scrollTop - log.clientHeight < 2"
+MORE = """
+@aios.agent(about="Has nothing to say")
+def silent(text):
+    return ""
+
+@aios.agent(about="Waits until it is let go")
+async def slow(text):
+    await asyncio.sleep(600)
+
+@aios.agent(about="Speaks as they do in Cairo")
+def cairo(text):
+    return "مرحبا بالعالم\\n\\nand in English"
+"""
+
+
+def high(locator) -> float:
+    return locator.evaluate("(node) => node.getBoundingClientRect().height")
 
 
 class Chat:
