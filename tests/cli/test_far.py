@@ -82,7 +82,8 @@ def test_ctrl_c_stops_a_reply_of_another_node(here: Cli, bob: Cli, terminal: Ope
     screen.type(CTRL_C)
     screen.until("stopped", "forever>")
     assert here.json("history", "last")["messages"][0]["status"] == "cancelled"
-    while bob.json("history", "last")["messages"][0]["status"] != "cancelled":
+    [theirs, *_] = bob.json("chats")["conversations"]  # it was not bob who asked
+    while bob.json("history", theirs["conversation"])["messages"][0]["status"] != "cancelled":
         pass  # the other node hears of it in its own time
 
 
