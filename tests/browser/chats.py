@@ -111,6 +111,11 @@ class Chat:
         while not self.log.evaluate(AT_END):  # it may be drawn anew meanwhile
             self.root.page.wait_for_timeout(LOOK_MS)
 
+    def to_end(self) -> None:
+        while not self.log.evaluate(AT_END):  # it may be drawn anew meanwhile
+            self.log.evaluate("(log) => log.scrollTo(0, log.scrollHeight)")
+            self.root.page.wait_for_timeout(LOOK_MS)
+
     def ended(self, name: str, status: str = "") -> None:
         """Wait until the last message is this agent's, and has come to this end."""
         expect(self.last()).to_have_attribute("aria-label", name)

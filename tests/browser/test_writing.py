@@ -342,7 +342,7 @@ def test_who_scrolls_up_in_the_first_frame_of_a_view_stays_there(open_notebook):
     chat = Chat(book, 2)
     chat.say("go")
     chat.ended("burst")
-    chat.at_end()
+    chat.to_end()  # if it came all at once it is read from its top
     before = chat.log.element_handle()
     book.page.evaluate(UP_AT_ONCE)
     lossy.loses = True  # what came in the same moment would draw it once more
